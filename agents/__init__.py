@@ -1,0 +1,1 @@
+"""What an agent is: spec, contract, registry, engines, the specialists and the packs."""

@@ -1,0 +1,1 @@
+"""Benchmarks: programs that print ratios against a peer in the same run."""

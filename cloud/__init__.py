@@ -1,0 +1,1 @@
+"""The conductor service: composition root, gRPC services, embedded bus, device hub."""

@@ -1,0 +1,1 @@
+"""Plan, run, judge: everything between a request and its checked answer."""

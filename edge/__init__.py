@@ -1,0 +1,1 @@
+"""The device: a source, an ONNX pipeline and a link to the cloud."""

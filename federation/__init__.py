@@ -1,0 +1,1 @@
+"""Federated fine-tuning of site-local agents (its package only, for now)."""

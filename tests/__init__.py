@@ -1,0 +1,1 @@
+"""Tests, by kind: unit, contract, property, golden, integration, e2e."""

@@ -1,0 +1,1 @@
+"""What agents and pipelines use: ONNX, OCR, images, embeddings, rules, SQL, text, search."""
