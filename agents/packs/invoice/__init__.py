@@ -1,0 +1,1 @@
+"""The invoice pack: from a scanned page to checked fields and a risk report."""
