@@ -1,0 +1,236 @@
+"""Every error Podium raises on purpose: a closed tree, each with a code, a gRPC status and what to do next.
+
+::
+
+    PodiumError
+    ├── InvalidRequest            the caller must change the request
+    │   └── UnsupportedMedia      a file of a kind that cannot be read
+    ├── NotFound                  task, blob, agent or question
+    ├── Conflict                  the state does not allow it
+    │   └── VersionConflict       somebody else wrote first; read again
+    ├── PlanInvalid               verification refused the plan
+    ├── AgentError                an agent did not do its job
+    │   ├── AgentTimeout
+    │   ├── AgentCrashed
+    │   ├── InputContractBroken
+    │   ├── OutputContractBroken
+    │   ├── ValidatorFailed
+    │   ├── LowConfidence
+    │   ├── CapabilityDenied      no valid capability token for the action
+    │   └── DeviceOffline
+    ├── LimitExceeded             a size, quota or budget
+    │   └── StorageFull
+    ├── ServerUnavailable         not reachable, draining or starting
+    ├── TimeLimitExceeded
+    ├── DataCorrupt               stored bytes do not match their hash
+    └── InternalError             a defect in Podium
+
+Packages below add their own leaves (SQL, images, models); a test proves that every code is unique and maps to
+a gRPC status.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from grpc import StatusCode
+
+
+class PodiumError(Exception):
+    """Base of the tree: a message that may be shown to anybody, and what to do next."""
+
+    code: ClassVar[str] = "INTERNAL"
+    status: ClassVar[StatusCode] = StatusCode.INTERNAL
+    retryable: ClassVar[bool] = False
+    """Whether the same call may succeed later without a change."""
+    advice: ClassVar[str] = "Report this with the task id; it is a defect in Podium."
+
+    def __init__(
+        self, message: str, *, next_step: str = "", evidence: Sequence[str] = (), agent: str = "", field: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step or self.advice
+        self.evidence = tuple(evidence)
+        self.agent = agent
+        self.field = field
+        """The request field at fault, for google.rpc.BadRequest."""
+
+
+class InvalidRequest(PodiumError):
+    """The request cannot be served as it is."""
+
+    code = "INVALID_REQUEST"
+    status = StatusCode.INVALID_ARGUMENT
+    advice = "Change the field named in the message and send the request again."
+
+
+class UnsupportedMedia(InvalidRequest):
+    """A file that is not a readable PNG, JPEG or PDF."""
+
+    code = "UNSUPPORTED_MEDIA"
+    advice = "Send a PNG, JPEG or PDF that opens in an image viewer."
+
+
+class NotFound(PodiumError):
+    """There is nothing of that name."""
+
+    code = "NOT_FOUND"
+    status = StatusCode.NOT_FOUND
+    advice = "Check the identifier; `podium task list` and `podium agents list` show what there is."
+
+
+class Conflict(PodiumError):
+    """The state of the task does not allow the call."""
+
+    code = "CONFLICT"
+    status = StatusCode.FAILED_PRECONDITION
+    advice = "Read the task again with `podium task get` and act on its present state."
+
+
+class VersionConflict(Conflict):
+    """Somebody else appended to the task's log first."""
+
+    code = "VERSION_CONFLICT"
+    status = StatusCode.ABORTED
+    retryable = True
+    advice = "Read the task again and repeat the call."
+
+
+class PlanInvalid(PodiumError):
+    """Verification refused the plan; `evidence` lists every reason."""
+
+    code = "PLAN_INVALID"
+    status = StatusCode.FAILED_PRECONDITION
+    advice = "Mend the plan rule or the agents it names; `podium plan` shows every reason."
+
+
+class AgentError(PodiumError):
+    """An agent did not do its job."""
+
+    code = "AGENT_ERROR"
+    advice = "`podium task diagnose` names the step and its evidence."
+
+
+class AgentTimeout(AgentError):
+    """An agent did not answer within its time limit."""
+
+    code = "AGENT_TIMEOUT"
+    status = StatusCode.DEADLINE_EXCEEDED
+    retryable = True
+
+
+class AgentCrashed(AgentError):
+    """An agent raised an error of its own."""
+
+    code = "AGENT_CRASHED"
+    retryable = True
+
+
+class InputContractBroken(AgentError):
+    """What an agent was to be given does not satisfy its input schema."""
+
+    code = "INPUT_CONTRACT_BROKEN"
+
+
+class OutputContractBroken(AgentError):
+    """What an agent returned does not satisfy its output schema."""
+
+    code = "OUTPUT_CONTRACT_BROKEN"
+    retryable = True
+
+
+class ValidatorFailed(AgentError):
+    """A validator refused an agent's output."""
+
+    code = "VALIDATOR_FAILED"
+    retryable = True
+
+
+class LowConfidence(AgentError):
+    """An agent was less sure of its output than its confidence gate asks."""
+
+    code = "LOW_CONFIDENCE"
+
+
+class CapabilityDenied(AgentError):
+    """No valid capability token for the action."""
+
+    code = "CAPABILITY_DENIED"
+    status = StatusCode.PERMISSION_DENIED
+    advice = "The plan must pass the action through the security agent first."
+
+
+class DeviceOffline(AgentError):
+    """The device that must do a step is not connected."""
+
+    code = "DEVICE_OFFLINE"
+    status = StatusCode.UNAVAILABLE
+    retryable = True
+    advice = "Check the device's power and network; the step runs when it is back, until its deadline."
+
+
+class LimitExceeded(PodiumError):
+    """A size, quota or budget was exceeded."""
+
+    code = "LIMIT_EXCEEDED"
+    status = StatusCode.RESOURCE_EXHAUSTED
+    advice = "Send less, or ask the operator to raise the limit named in the message."
+
+
+class StorageFull(LimitExceeded):
+    """The disk is full; nothing that was accepted is lost."""
+
+    code = "STORAGE_FULL"
+    retryable = True
+    advice = "Free space on the data directory's disk; the call can then be repeated."
+
+
+class ServerUnavailable(PodiumError):
+    """The server cannot be reached, is starting or is draining."""
+
+    code = "SERVER_UNAVAILABLE"
+    status = StatusCode.UNAVAILABLE
+    retryable = True
+    advice = "Check the address and that `podium serve` is running, then repeat the call."
+
+
+class TimeLimitExceeded(PodiumError):
+    """The task or the call ran out of time."""
+
+    code = "TIME_LIMIT_EXCEEDED"
+    status = StatusCode.DEADLINE_EXCEEDED
+    advice = "Allow more time, or make the request smaller."
+
+
+class DataCorrupt(PodiumError):
+    """Stored bytes do not match their hash or form."""
+
+    code = "DATA_CORRUPT"
+    status = StatusCode.DATA_LOSS
+    advice = "Restore the file from a backup or send it again."
+
+
+class InternalError(PodiumError):
+    """A defect in Podium."""
+
+    code = "INTERNAL_ERROR"
+
+
+def catalogue() -> dict[str, type[PodiumError]]:
+    """Every error class by its code, over all loaded packages.
+
+    Raises:
+        ValueError: two classes share a code.
+    """
+    found: dict[str, type[PodiumError]] = {}
+    for kind in _descendants(PodiumError):
+        if kind.code in found:
+            raise ValueError(f"{kind.__name__} and {found[kind.code].__name__} share the code {kind.code}")
+        found[kind.code] = kind
+    return found
+
+
+def _descendants(kind: type[PodiumError]) -> Iterator[type[PodiumError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _descendants(child)

@@ -1,0 +1,1 @@
+"""The contract `podium.v1`: messages and services generated from the .proto files beside this one."""

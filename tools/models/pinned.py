@@ -1,0 +1,145 @@
+"""The line that never bends: a model file is opened only when its SHA-256 is in the committed list.
+
+`verified_path("ppocr-det")` finds the file inside its installed package without importing that package, hashes it
+once per process, and gives its path. Nothing here can download anything.
+"""
+
+import hashlib
+import importlib.metadata
+import threading
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_LIST_FILE = Path(__file__).with_name("pinned.toml")
+
+
+class ModelError(Exception):
+    """A model may not be loaded; `code` names the reason and `next_step` says what to do about it."""
+
+    code = "model_error"
+
+    def __init__(self, message: str, next_step: str) -> None:
+        super().__init__(f"{message}. {next_step}.")
+        self.message = message
+        self.next_step = next_step
+
+
+class ModelNotPinned(ModelError):
+    """The name is not in the committed list of models."""
+
+    code = "model_not_pinned"
+
+
+class ModelMissing(ModelError):
+    """The package is not installed, or it has no such file."""
+
+    code = "model_missing"
+
+
+class ModelHashMismatch(ModelError):
+    """The file on disk is not, byte for byte, the one that was reviewed."""
+
+    code = "model_hash_mismatch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedModel:
+    """One reviewed model file: the package that carries it and what its bytes must be."""
+
+    name: str
+    package: str
+    version: str
+    file: str
+    """Path inside the package's install root, with forward slashes."""
+    sha256: str
+    bytes: int
+    licence: str
+
+
+class PinnedModels:
+    """A list of reviewed model files; remembers which files it has hashed in this process."""
+
+    def __init__(self, models: Mapping[str, PinnedModel]) -> None:
+        self._models = dict(models)
+        self._hashes: dict[tuple[Path, int, int], str] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def read(cls, path: Path) -> "PinnedModels":
+        """Read a list in the form of `pinned.toml`.
+
+        Raises:
+            OSError: the list cannot be read.
+            tomllib.TOMLDecodeError: it is not TOML.
+            TypeError: an entry lacks a field or has an unknown one.
+        """
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))["models"]
+        return cls({name: PinnedModel(name=name, **entry) for name, entry in entries.items()})
+
+    def __iter__(self) -> Iterator[PinnedModel]:
+        return iter(self._models.values())
+
+    def verified_path(self, name: str) -> Path:
+        """The path of the model `name`, after its size and SHA-256 were found to be the listed ones.
+
+        Raises:
+            ModelNotPinned: no such name in the list.
+            ModelMissing: the package or the file is not installed.
+            ModelHashMismatch: the file's bytes are others.
+        """
+        model = self._models.get(name)
+        if model is None:
+            raise ModelNotPinned(
+                f"model {name!r} is not in the list of reviewed models",
+                f"use one of {', '.join(sorted(self._models))}, or have the file reviewed and added to the list",
+            )
+        path = _find(model)
+        found = self._sha256(path, model)
+        if found != model.sha256:
+            raise ModelHashMismatch(
+                f"{path} has SHA-256 {found[:16]}..., the list says {model.sha256[:16]}...",
+                f"reinstall {model.package}=={model.version}; do not use this file",
+            )
+        return path
+
+    def _sha256(self, path: Path, model: PinnedModel) -> str:
+        status = path.stat()
+        if status.st_size != model.bytes:
+            raise ModelHashMismatch(
+                f"{path} has {status.st_size} bytes, the list says {model.bytes}",
+                f"reinstall {model.package}=={model.version}; do not use this file",
+            )
+        key = (path, status.st_mtime_ns, status.st_size)
+        with self._lock:
+            if key not in self._hashes:
+                with path.open("rb") as file:
+                    self._hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
+            return self._hashes[key]
+
+
+@lru_cache(maxsize=1)
+def committed_models() -> PinnedModels:
+    """The list that is committed beside this module."""
+    return PinnedModels.read(_LIST_FILE)
+
+
+def verified_path(name: str) -> Path:
+    """The path of a model of the committed list, its bytes checked (see `PinnedModels.verified_path`)."""
+    return committed_models().verified_path(name)
+
+
+def _find(model: PinnedModel) -> Path:
+    install = f"install {model.package}=={model.version} and start again"
+    try:
+        distribution = importlib.metadata.distribution(model.package)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ModelMissing(
+            f"package {model.package}, which carries {model.name}, is not installed", install
+        ) from error
+    path = Path(str(distribution.locate_file(model.file)))
+    if not path.is_file():
+        raise ModelMissing(f"{model.package} {distribution.version} has no file {model.file}", install)
+    return path
