@@ -1,0 +1,141 @@
+"""What an agent promises: its manifest, checked when it is read.
+
+A manifest is YAML with the fields of `AgentSpec`. Schemas are JSON Schema 2020-12 and strict: every object in
+them refuses unknown fields, and every output declares `confidence_score` and `sources`.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from podium.errors import InvalidRequest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+
+class ManifestInvalid(InvalidRequest):
+    """An agent's manifest breaks the rules; `evidence` lists every violation."""
+
+    code = "MANIFEST_INVALID"
+    advice = "Mend the manifest at the places listed and load it again."
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Sla(_Strict):
+    """How long one call may take and how often it is retried with the diagnosis attached."""
+
+    timeout: timedelta = timedelta(seconds=30)
+    retries: int = Field(default=1, ge=0, le=5)
+
+
+class Limits(_Strict):
+    """What one call may use; enforced where the engine allows."""
+
+    max_input_bytes: int = Field(default=4_000_000, gt=0)
+    max_output_bytes: int = Field(default=1_000_000, gt=0)
+    max_depth: int = Field(default=24, gt=0)
+
+
+class Validator(_Strict):
+    """A golden check of an output: a CEL expression over `input`, `output` and `request`, or a Python function.
+
+    The function is named `module:function` and is called with `(inputs, output, context)`; it returns a list of
+    violations in words, empty when all is well.
+    """
+
+    name: str
+    cel: str | None = None
+    python: str | None = None
+    message: str = ""
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "Validator":
+        if (self.cel is None) == (self.python is None):
+            raise ValueError("a validator has either cel or python")
+        return self
+
+
+class AgentSpec(_Strict):
+    """An agent is a tool with a contract."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$")
+    description: str = Field(min_length=20)
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+    capability_tags: tuple[str, ...] = Field(min_length=1)
+    requires: tuple[str, ...] = ()
+    """Capabilities that some step before this one must have (the task-ability graph)."""
+    side_effects: Literal["none", "read", "write"] = "none"
+    permission: str = "caller"
+    """Role the caller needs."""
+    sla: Sla = Sla()
+    limits: Limits = Limits()
+    cost: float = Field(default=1.0, ge=0)
+    """Budget units of one call."""
+    confidence_gate: float = Field(default=0.0, ge=0, le=1)
+    """Outputs less sure than this fail the step."""
+    critical: bool = True
+    """False: the task may go on without this step, and the answer says so."""
+    anchor_fields: tuple[str, ...] = ()
+    """Text inputs that must stay close in meaning to the request."""
+    output_hook: str | None = None
+    """`module:function` that repairs a known habit of a model before validation; every repair is on record."""
+    validators: tuple[Validator, ...] = ()
+    engine: Literal["python", "device"] = "python"
+    settings: Mapping[str, Any] = {}
+    """For `python`: `callable: module:function`. For `device`: `fallback: agent` to use when there is no device."""
+
+    @field_validator("input_schema", "output_schema")
+    @classmethod
+    def _strict_schema(cls, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        if loose := list(_loose_objects(schema, "$")):
+            raise ValueError("objects that allow unknown fields: " + ", ".join(loose))
+        return schema
+
+    @model_validator(mode="after")
+    def _declares_confidence_and_sources(self) -> "AgentSpec":
+        required = set(self.output_schema.get("required", ()))
+        if missing := {"confidence_score", "sources"} - required:
+            raise ValueError(f"output_schema must require {sorted(missing)}")
+        if self.engine == "python" and "callable" not in self.settings:
+            raise ValueError("engine python needs settings.callable")
+        return self
+
+
+def load_spec(path: Path) -> AgentSpec:
+    """Read a manifest.
+
+    Raises:
+        ManifestInvalid: it is not YAML, or breaks the rules; every violation is listed.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return AgentSpec.model_validate(raw)
+    except ValidationError as error:
+        evidence = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
+        raise ManifestInvalid(
+            f"{path} breaks {len(evidence)} rules of agent manifests", evidence=evidence
+        ) from error
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        raise ManifestInvalid(f"{path} cannot be read: {error}") from error
+
+
+def _loose_objects(schema: Any, place: str) -> list[str]:
+    """Places of object schemas without `additionalProperties: false` (a map says what its values are instead)."""
+    found: list[str] = []
+    if isinstance(schema, Mapping):
+        if schema.get("type") == "object" and schema.get("additionalProperties", True) is True:
+            found.append(place)
+        for key, value in schema.items():
+            if key in ("enum", "const", "examples", "default"):
+                continue
+            found.extend(_loose_objects(value, f"{place}.{key}"))
+    elif isinstance(schema, list):
+        for index, value in enumerate(schema):
+            found.extend(_loose_objects(value, f"{place}[{index}]"))
+    return found
