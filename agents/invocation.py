@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from podium.errors import InternalError
-
 from agents.spec import AgentSpec
+from podium.errors import InternalError
 
 R = TypeVar("R")
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from podium.errors import InvalidRequest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from podium.errors import InvalidRequest
 
 
 class ManifestInvalid(InvalidRequest):
@@ -126,7 +127,7 @@ def load_spec(path: Path) -> AgentSpec:
 
 
 def _loose_objects(schema: Any, place: str) -> list[str]:
-    """Places of object schemas without `additionalProperties: false` (a map says what its values are instead)."""
+    """Places of object schemas that allow unknown fields (a map says what its values are instead)."""
     found: list[str] = []
     if isinstance(schema, Mapping):
         if schema.get("type") == "object" and schema.get("additionalProperties", True) is True:

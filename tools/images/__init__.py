@@ -1,1 +1,1 @@
-"""Pictures from outside, opened safely: `decode` (PNG, JPEG), `pdf` (pages), `quality` (sharp? blank?), `errors`."""
+"""Pictures from outside, opened safely: `decode` (PNG, JPEG), `pdf` (pages), `quality` (sharp? blank?)."""

@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from tools.images.decode import ImageLimits, Pixels, media_type, require_size
-from tools.images.errors import ImageBroken, ImageTooLarge, ImageUnknownFormat, PdfEncrypted, PdfTooManyPages
-from tools.images.errors import PdfWithoutPages
+from tools.images.errors import (
+    ImageBroken,
+    ImageTooLarge,
+    ImageUnknownFormat,
+    PdfEncrypted,
+    PdfTooManyPages,
+    PdfWithoutPages,
+)
 
 _POINTS_PER_INCH = 72
 # PDFium is not thread-safe anywhere, not even with one document per thread.

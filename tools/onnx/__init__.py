@@ -1,1 +1,1 @@
-"""ONNX models on a small device: `tools.onnx.model` runs them, `tools.onnx.header` looks at a file without loading it."""
+"""ONNX models on a small device: `model` runs them, `header` looks at a file without loading it."""

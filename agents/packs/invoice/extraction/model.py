@@ -119,7 +119,7 @@ class Extraction:
         return self.fields[name]
 
     def lines_field(self) -> dict[str, Any]:
-        """The line items as one field: value, the weakest row's confidence, and the box around the first page's rows."""
+        """The line items as one field; its box surrounds the rows of the first page that has any."""
         rows = [line for line in self.lines if line.page == self.lines[0].page]
         left = min((row.box[0] for row in rows), default=0)
         top = min((row.box[1] for row in rows), default=0)
