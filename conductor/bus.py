@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
 
-from podium.v1 import event_pb2, status_pb2
+from podium.status import TaskStatus
+from podium.v1 import event_pb2
 
 
 class Durability(Enum):
@@ -28,7 +29,7 @@ class TaskRow:
 
     task_id: str
     request_id: str
-    status: status_pb2.TaskStatus
+    status: TaskStatus
     text: str
     create_time: datetime
     update_time: datetime
@@ -67,7 +68,7 @@ class EventBus(Protocol):
         events: Sequence[event_pb2.Event],
         *,
         expected_sequence: int,
-        status: status_pb2.TaskStatus,
+        status: TaskStatus,
         durability: Durability = Durability.WRITTEN,
     ) -> int:
         """Append events in one transaction and return the new last sequence number.
@@ -98,7 +99,7 @@ class EventBus(Protocol):
         ...
 
     async def rows(
-        self, *, statuses: Sequence[status_pb2.TaskStatus] = (), limit: int, before: str = ""
+        self, *, statuses: Sequence[TaskStatus] = (), limit: int, before: str = ""
     ) -> Sequence[TaskRow]:
         """Tasks, newest first, of the given states; `before` is the task id the last page ended with."""
         ...

@@ -1,0 +1,93 @@
+"""The `podium` command: loads its groups from the entry points `podium.commands`, one module a group.
+
+A group is a `typer.Typer` called `app`. One without a name of its own adds its commands at the top level
+(`podium serve`); one with a name becomes a sub-command (`podium task ...`). A group whose libraries are not
+installed is left out, so that a device has a device's command line; `podium --help` says which are left out.
+"""
+
+import json
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from podium.errors import PodiumError
+
+GROUP = "podium.commands"
+_OUR_TOP_LEVELS = ("agents", "cloud", "conductor", "edge", "federation", "podium", "tools")
+
+
+def main() -> None:
+    """Run the command line; exit status 0 only on success."""
+    app = build()
+    try:
+        app(prog_name="podium")
+    except PodiumError as error:
+        fail(error, as_json="--json" in sys.argv)
+
+
+def build() -> typer.Typer:
+    """The whole command line, from the groups that can be loaded here."""
+    loaded: list[typer.Typer] = []
+    left_out: list[str] = []
+    for entry in sorted(entry_points(group=GROUP), key=lambda item: item.name):
+        try:
+            loaded.append(_load(entry))
+        except ModuleNotFoundError as error:
+            if error.name is not None and error.name.split(".")[0] in _OUR_TOP_LEVELS:
+                raise
+            left_out.append(f"{entry.name} (needs {error.name})")
+    epilog = "Not installed here: " + ", ".join(left_out) if left_out else None
+    app = typer.Typer(
+        name="podium",
+        help="Podium: light agents at the edge, a planning conductor in the cloud, answers with their sources.",
+        epilog=epilog,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for group in loaded:
+        app.add_typer(group)
+    return app
+
+
+def fail(error: PodiumError, *, as_json: bool) -> NoReturn:
+    """Print an error with what to do next and exit with status 1; with `as_json`, as an object on stdout."""
+    if as_json:
+        emit(
+            {
+                "error": {
+                    "code": error.code,
+                    "message": error.message,
+                    "next_step": error.next_step,
+                    "evidence": list(error.evidence),
+                }
+            }
+        )
+    console = Console(stderr=True, highlight=False)
+    console.print(f"[bold red]{error.code}[/bold red] ", end="")
+    console.print(error.message, markup=False)
+    for item in error.evidence:
+        console.print(f"  - {item}", markup=False)
+    console.print(f"What to do: {error.next_step}", markup=False)
+    raise SystemExit(1)
+
+
+def emit(value: Any) -> None:
+    """Print one JSON object on stdout; everything else a command says goes to stderr."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def _load(entry: EntryPoint) -> typer.Typer:
+    group = entry.load()
+    if not isinstance(group, typer.Typer):
+        raise TypeError(f"entry point {entry.name} of {GROUP} is {type(group).__name__}, not typer.Typer")
+    return group
+
+
+if __name__ == "__main__":
+    main()

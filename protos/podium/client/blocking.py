@@ -1,0 +1,189 @@
+"""The blocking client."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import grpc
+
+from podium.client.messages import blob_of, submit_request, upload_chunks
+from podium.errors import ServerUnavailable
+from podium.link import DEFAULT_DEADLINE, Address, sync_channel
+from podium.rpc_status import from_rpc_error
+from podium.status import ENDED, WAITS_FOR_PERSON, Priority, ReviewVerdict, TaskStatus
+from podium.v1 import (
+    agent_pb2,
+    blob_pb2,
+    blob_pb2_grpc,
+    registry_pb2,
+    registry_pb2_grpc,
+    review_pb2,
+    review_pb2_grpc,
+    status_pb2,
+    task_pb2,
+    task_pb2_grpc,
+)
+
+
+class Client:
+    """Speaks to one server; every call has a deadline and raises errors of `podium.errors`.
+
+    Safe to share between threads. Reads and submissions are retried by gRPC while the server is unavailable.
+    """
+
+    def __init__(self, address: Address, *, deadline: timedelta = DEFAULT_DEADLINE) -> None:
+        self._channel = sync_channel(address)
+        self._deadline_s = deadline.total_seconds()
+        self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
+        self._blobs = blob_pb2_grpc.BlobServiceStub(self._channel)
+        self._registry = registry_pb2_grpc.RegistryServiceStub(self._channel)
+        self._reviews = review_pb2_grpc.ReviewServiceStub(self._channel)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the channel; running calls end with ServerUnavailable."""
+        self._channel.close()
+
+    def submit(
+        self,
+        text: str,
+        *,
+        request_id: str = "",
+        as_of: datetime | None = None,
+        attachments: Sequence[blob_pb2.BlobRef] = (),
+        time_limit: timedelta | None = None,
+        priority: Priority = status_pb2.PRIORITY_UNSPECIFIED,
+        labels: Mapping[str, str] | None = None,
+    ) -> task_pb2.Task:
+        """Hand in a task; it is on disk when this returns. The same `request_id` returns the first task."""
+        request = submit_request(
+            text,
+            request_id=request_id,
+            as_of=as_of,
+            attachments=attachments,
+            time_limit=time_limit,
+            priority=priority,
+            labels=labels,
+        )
+        with _typed_errors():
+            return self._tasks.SubmitTask(request, timeout=self._deadline_s).task
+
+    def get(self, task_id: str) -> task_pb2.Task:
+        """Read one task."""
+        with _typed_errors():
+            return self._tasks.GetTask(task_pb2.GetTaskRequest(task_id=task_id), timeout=self._deadline_s).task
+
+    def list(
+        self, *, statuses: Sequence[TaskStatus] = (), page_size: int = 50, page_token: str = ""
+    ) -> task_pb2.ListTasksResponse:
+        """One page of tasks, newest first."""
+        request = task_pb2.ListTasksRequest(statuses=statuses, page_size=page_size, page_token=page_token)
+        with _typed_errors():
+            return self._tasks.ListTasks(request, timeout=self._deadline_s)
+
+    def cancel(self, task_id: str, reason: str = "") -> task_pb2.Task:
+        """End a task early; one that has ended is returned unchanged."""
+        request = task_pb2.CancelTaskRequest(task_id=task_id, reason=reason)
+        with _typed_errors():
+            return self._tasks.CancelTask(request, timeout=self._deadline_s).task
+
+    def answer(self, task_id: str, answer: str, *, question_id: str = "") -> task_pb2.Task:
+        """Answer a task's question; without `question_id`, the one that is open now."""
+        if not question_id:
+            question_id = self.get(task_id).question.question_id
+        request = task_pb2.ProvideInputRequest(task_id=task_id, question_id=question_id, answer=answer)
+        with _typed_errors():
+            return self._tasks.ProvideInput(request, timeout=self._deadline_s).task
+
+    def watch(
+        self, task_id: str, *, after_sequence: int = 0, time_limit: timedelta | None = None
+    ) -> Iterator[task_pb2.WatchTaskResponse]:
+        """Events from `after_sequence` on until the task has ended; goes on by itself over a broken connection.
+
+        Raises:
+            ServerUnavailable: the connection broke three times without an event in between.
+            TimeLimitExceeded: `time_limit` (default: none) ran out.
+        """
+        failures = 0
+        while True:
+            request = task_pb2.WatchTaskRequest(task_id=task_id, after_sequence=after_sequence)
+            try:
+                with _typed_errors():
+                    timeout_s = time_limit.total_seconds() if time_limit else None
+                    for response in self._tasks.WatchTask(request, timeout=timeout_s, wait_for_ready=failures > 0):
+                        failures = 0
+                        after_sequence = response.event.header.sequence
+                        yield response
+                return
+            except ServerUnavailable:
+                failures += 1
+                if failures > 3:
+                    raise
+
+    def wait(
+        self, task_id: str, *, time_limit: timedelta | None = None, until_asked: bool = True
+    ) -> task_pb2.Task:
+        """Follow a task until it has ended or, with `until_asked`, until it waits for a person."""
+        for response in self.watch(task_id, time_limit=time_limit):
+            if response.status in ENDED or (until_asked and response.status in WAITS_FOR_PERSON):
+                task = self.get(task_id)
+                # The log is replayed from its start: an old question may have been answered since.
+                if task.status in ENDED or (until_asked and task.status in WAITS_FOR_PERSON):
+                    return task
+        return self.get(task_id)
+
+    def upload(self, path: Path) -> blob_pb2.BlobRef:
+        """Store a file, going on where an earlier upload broke off; returns the reference to submit with."""
+        blob = blob_of(path)
+        with _typed_errors():
+            state = self._blobs.Stat(blob_pb2.StatRequest(sha256=blob.sha256), timeout=self._deadline_s)
+            if state.complete:
+                return blob
+            chunks = upload_chunks(path, blob, state.committed_bytes)
+            return self._blobs.Upload(chunks, timeout=10 * self._deadline_s).blob
+
+    def download(self, sha256: str, *, offset_bytes: int = 0) -> Iterator[bytes]:
+        """A blob's bytes from an offset, in chunks."""
+        request = blob_pb2.DownloadRequest(sha256=sha256, offset_bytes=offset_bytes)
+        with _typed_errors():
+            for response in self._blobs.Download(request, timeout=10 * self._deadline_s):
+                yield response.data
+
+    def agents(self, pack: str = "") -> Sequence[agent_pb2.AgentDescription]:
+        """The registered agents, sorted by name."""
+        request = registry_pb2.ListAgentsRequest(pack=pack)
+        with _typed_errors():
+            return self._registry.ListAgents(request, timeout=self._deadline_s).agents
+
+    def reviews(self) -> Sequence[review_pb2.Review]:
+        """What waits for a person, oldest first."""
+        with _typed_errors():
+            return self._reviews.ListReviews(review_pb2.ListReviewsRequest(), timeout=self._deadline_s).reviews
+
+    def resolve_review(
+        self, task_id: str, verdict: ReviewVerdict, *, output_json: bytes = b"", note: str = ""
+    ) -> TaskStatus:
+        """Settle what waits for a person and return the task's status then."""
+        request = review_pb2.ResolveReviewRequest(
+            task_id=task_id, verdict=verdict, output_json=output_json, note=note
+        )
+        with _typed_errors():
+            return self._reviews.ResolveReview(request, timeout=self._deadline_s).status
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise from_rpc_error(error) from error

@@ -1,0 +1,88 @@
+"""What both clients send: requests built from plain values, blobs cut into chunks."""
+
+import hashlib
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from google.protobuf import timestamp_pb2
+
+from podium.errors import InvalidRequest
+from podium.status import Priority
+from podium.v1 import blob_pb2, status_pb2, task_pb2
+
+CHUNK_BYTES: Final = 256 * 1024
+_MEDIA_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".pdf": "application/pdf"}
+
+
+def submit_request(
+    text: str,
+    *,
+    request_id: str = "",
+    as_of: datetime | None = None,
+    attachments: Sequence[blob_pb2.BlobRef] = (),
+    time_limit: timedelta | None = None,
+    priority: Priority = status_pb2.PRIORITY_UNSPECIFIED,
+    labels: Mapping[str, str] | None = None,
+) -> task_pb2.SubmitTaskRequest:
+    """A submission; `as_of` needs a time zone, `request_id` is made when it is empty.
+
+    Raises:
+        InvalidRequest: the text cannot be encoded or `as_of` has no time zone.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"the text holds a lone surrogate at {error.start}", field="text") from error
+    request = task_pb2.SubmitTaskRequest(
+        request_id=request_id or str(uuid.uuid4()),
+        text=text,
+        attachments=attachments,
+        priority=priority,
+        labels=labels or {},
+    )
+    if as_of is not None:
+        if as_of.tzinfo is None:
+            raise InvalidRequest("as_of needs a time zone", field="as_of")
+        moment = timestamp_pb2.Timestamp()
+        moment.FromDatetime(as_of)
+        request.as_of.CopyFrom(moment)
+    if time_limit is not None:
+        request.time_limit.FromTimedelta(time_limit)
+    return request
+
+
+def blob_of(path: Path) -> blob_pb2.BlobRef:
+    """Reference to a file's content.
+
+    Raises:
+        InvalidRequest: the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    size_bytes = 0
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                digest.update(chunk)
+                size_bytes += len(chunk)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read: {error}", field="file") from error
+    return blob_pb2.BlobRef(
+        sha256=digest.hexdigest(),
+        size_bytes=size_bytes,
+        media_type=_MEDIA_TYPES.get(path.suffix.lower(), "application/octet-stream"),
+        file_name=path.name,
+    )
+
+
+def upload_chunks(path: Path, blob: blob_pb2.BlobRef, offset_bytes: int) -> Iterator[blob_pb2.UploadRequest]:
+    """The messages of an upload from `offset_bytes` on; the first names the blob."""
+    with path.open("rb") as file:
+        file.seek(offset_bytes)
+        first = True
+        while chunk := file.read(CHUNK_BYTES):
+            yield blob_pb2.UploadRequest(blob=blob if first else None, offset_bytes=offset_bytes, data=chunk)
+            first = False
+            offset_bytes += len(chunk)

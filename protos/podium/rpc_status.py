@@ -1,0 +1,133 @@
+"""Errors on the wire: a `PodiumError` becomes a google.rpc.Status and comes back as the same class.
+
+Details carried: `ErrorInfo` (reason = code, domain "podium"; metadata: next_step, agent), `BadRequest` where a
+request field is at fault, `RetryInfo` where a retry may help. The whole status stays under 4 KiB, because larger
+trailers turn into RESOURCE_EXHAUSTED on the way.
+"""
+
+from datetime import timedelta
+
+import grpc
+from google.protobuf import any_pb2, duration_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from podium.errors import (
+    Conflict,
+    InternalError,
+    InvalidRequest,
+    LimitExceeded,
+    NotFound,
+    PodiumError,
+    ServerUnavailable,
+    TimeLimitExceeded,
+    catalogue,
+)
+
+DOMAIN = "podium"
+MAX_STATUS_BYTES = 4096
+RETRY_DELAY = timedelta(seconds=1)
+_MAX_MESSAGE_CHARACTERS = 600
+_MAX_EVIDENCE = 8
+_MAX_EVIDENCE_CHARACTERS = 200
+
+_BY_STATUS: dict[grpc.StatusCode, type[PodiumError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
+    grpc.StatusCode.NOT_FOUND: NotFound,
+    grpc.StatusCode.FAILED_PRECONDITION: Conflict,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: LimitExceeded,
+    grpc.StatusCode.UNAVAILABLE: ServerUnavailable,
+    grpc.StatusCode.DEADLINE_EXCEEDED: TimeLimitExceeded,
+}
+
+
+def to_status(error: PodiumError) -> status_pb2.Status:
+    """The error as google.rpc.Status, under `MAX_STATUS_BYTES`."""
+    message = _clip(error.message, _MAX_MESSAGE_CHARACTERS)
+    metadata = {"next_step": _clip(error.next_step, _MAX_MESSAGE_CHARACTERS)}
+    if error.agent:
+        metadata["agent"] = _clip(error.agent, _MAX_EVIDENCE_CHARACTERS)
+    details = [_packed(error_details_pb2.ErrorInfo(reason=error.code, domain=DOMAIN, metadata=metadata))]
+    if error.field:
+        bad_request = error_details_pb2.BadRequest()
+        bad_request.field_violations.add(field=_clip(error.field, _MAX_EVIDENCE_CHARACTERS), description=message)
+        details.append(_packed(bad_request))
+    if error.retryable:
+        delay = duration_pb2.Duration()
+        delay.FromTimedelta(RETRY_DELAY)
+        details.append(_packed(error_details_pb2.RetryInfo(retry_delay=delay)))
+    status = status_pb2.Status(code=error.status.value[0], message=message, details=details)
+    evidence = [_clip(item, _MAX_EVIDENCE_CHARACTERS) for item in error.evidence[:_MAX_EVIDENCE]]
+    if evidence:
+        debug = _packed(error_details_pb2.DebugInfo(stack_entries=evidence))
+        if status.ByteSize() + debug.ByteSize() + 8 <= MAX_STATUS_BYTES:
+            status.details.append(debug)
+    return status
+
+
+def from_rpc_error(error: grpc.RpcError) -> PodiumError:
+    """The error a server sent, as its own class; one that Podium did not send becomes the nearest class."""
+    if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
+        return InternalError(f"gRPC failed without a status: {error!r}")
+    details = error.details() or ""
+    status = _rich_status(error)
+    if status is not None and (restored := _restore(status)) is not None:
+        return restored
+    kind = _BY_STATUS.get(error.code(), InternalError)
+    return kind(details or f"the call ended with {error.code().name}")
+
+
+def _rich_status(call: grpc.Call | grpc.aio.AioRpcError) -> status_pb2.Status | None:
+    try:
+        status: status_pb2.Status | None = rpc_status.from_call(call)
+    except ValueError:
+        # The trailer does not match the code or message: not one of ours.
+        return None
+    return status
+
+
+def _restore(status: status_pb2.Status) -> PodiumError | None:
+    info = error_details_pb2.ErrorInfo()
+    bad_request = error_details_pb2.BadRequest()
+    debug = error_details_pb2.DebugInfo()
+    found = False
+    for detail in status.details:
+        if detail.TypeName() == info.DESCRIPTOR.full_name:
+            found = bool(detail.Unpack(info)) and info.domain == DOMAIN
+        elif detail.TypeName() == bad_request.DESCRIPTOR.full_name:
+            detail.Unpack(bad_request)
+        elif detail.TypeName() == debug.DESCRIPTOR.full_name:
+            detail.Unpack(debug)
+    if not found:
+        return None
+    field = bad_request.field_violations[0].field if bad_request.field_violations else ""
+    kind = catalogue().get(info.reason) or _BY_STATUS.get(_code(status.code), InternalError)
+    return kind(
+        status.message,
+        next_step=info.metadata.get("next_step", ""),
+        evidence=tuple(debug.stack_entries),
+        agent=info.metadata.get("agent", ""),
+        field=field,
+    )
+
+
+def _code(number: int) -> grpc.StatusCode:
+    for code in grpc.StatusCode:
+        if code.value[0] == number:
+            return code
+    return grpc.StatusCode.UNKNOWN
+
+
+def _packed(message: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed
+
+
+def _clip(text: str, limit: int) -> str:
+    # Clipped in bytes: a Chinese character is three, and the whole status has a cap in bytes.
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return data.decode("utf-8")
+    return data[: limit - 3].decode("utf-8", "ignore") + "..."
