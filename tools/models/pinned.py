@@ -13,36 +13,36 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from grpc import StatusCode
+
+from podium.errors import PodiumError
+
 _LIST_FILE = Path(__file__).with_name("pinned.toml")
 
 
-class ModelError(Exception):
-    """A model may not be loaded; `code` names the reason and `next_step` says what to do about it."""
+class ModelError(PodiumError):
+    """A model file may not be loaded."""
 
-    code = "model_error"
-
-    def __init__(self, message: str, next_step: str) -> None:
-        super().__init__(f"{message}. {next_step}.")
-        self.message = message
-        self.next_step = next_step
+    code = "MODEL_ERROR"
+    status = StatusCode.FAILED_PRECONDITION
 
 
 class ModelNotPinned(ModelError):
     """The name is not in the committed list of models."""
 
-    code = "model_not_pinned"
+    code = "MODEL_NOT_PINNED"
 
 
 class ModelMissing(ModelError):
     """The package is not installed, or it has no such file."""
 
-    code = "model_missing"
+    code = "MODEL_MISSING"
 
 
 class ModelHashMismatch(ModelError):
     """The file on disk is not, byte for byte, the one that was reviewed."""
 
-    code = "model_hash_mismatch"
+    code = "MODEL_HASH_MISMATCH"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +94,14 @@ class PinnedModels:
         if model is None:
             raise ModelNotPinned(
                 f"model {name!r} is not in the list of reviewed models",
-                f"use one of {', '.join(sorted(self._models))}, or have the file reviewed and added to the list",
+                next_step=f"Use one of {', '.join(sorted(self._models))}, or have the file reviewed and listed.",
             )
         path = _find(model)
         found = self._sha256(path, model)
         if found != model.sha256:
             raise ModelHashMismatch(
                 f"{path} has SHA-256 {found[:16]}..., the list says {model.sha256[:16]}...",
-                f"reinstall {model.package}=={model.version}; do not use this file",
+                next_step=f"Reinstall {model.package}=={model.version}; do not use this file.",
             )
         return path
 
@@ -110,7 +110,7 @@ class PinnedModels:
         if status.st_size != model.bytes:
             raise ModelHashMismatch(
                 f"{path} has {status.st_size} bytes, the list says {model.bytes}",
-                f"reinstall {model.package}=={model.version}; do not use this file",
+                next_step=f"Reinstall {model.package}=={model.version}; do not use this file.",
             )
         key = (path, status.st_mtime_ns, status.st_size)
         with self._lock:
@@ -132,14 +132,14 @@ def verified_path(name: str) -> Path:
 
 
 def _find(model: PinnedModel) -> Path:
-    install = f"install {model.package}=={model.version} and start again"
+    install = f"Install {model.package}=={model.version} and start again."
     try:
         distribution = importlib.metadata.distribution(model.package)
     except importlib.metadata.PackageNotFoundError as error:
         raise ModelMissing(
-            f"package {model.package}, which carries {model.name}, is not installed", install
+            f"package {model.package}, which carries {model.name}, is not installed", next_step=install
         ) from error
     path = Path(str(distribution.locate_file(model.file)))
     if not path.is_file():
-        raise ModelMissing(f"{model.package} {distribution.version} has no file {model.file}", install)
+        raise ModelMissing(f"{model.package} {distribution.version} has no file {model.file}", next_step=install)
     return path

@@ -6,11 +6,14 @@ default because small models gain nothing from more.
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from grpc import StatusCode
 from numpy.typing import NDArray
 
+from podium.errors import PodiumError
 from tools.models.pinned import PinnedModels, committed_models
 from tools.onnx.header import OnnxHeader, OnnxHeaderError, read_header
 
@@ -21,33 +24,29 @@ MAX_IR_VERSION = 13
 _creation = threading.Lock()
 
 
-class OnnxError(Exception):
-    """An ONNX model did not load or run; `code` names the reason and `next_step` says what to do about it."""
+class OnnxError(PodiumError):
+    """An ONNX model did not load or run."""
 
-    code = "onnx_error"
-
-    def __init__(self, message: str, next_step: str) -> None:
-        super().__init__(f"{message}. {next_step}.")
-        self.message = message
-        self.next_step = next_step
+    code = "ONNX_ERROR"
 
 
 class OnnxLoadError(OnnxError):
     """The runtime cannot load the model (too new, truncated, an unknown operator)."""
 
-    code = "onnx_load_failed"
+    code = "ONNX_LOAD_FAILED"
 
 
 class OnnxRunError(OnnxError):
     """The runtime failed on this input (wrong name, type or shape)."""
 
-    code = "onnx_run_failed"
+    code = "ONNX_RUN_FAILED"
 
 
 class NonFinite(OnnxError):
     """NaN or infinity in an input or output: it would spread silently, so it stops here."""
 
-    code = "onnx_non_finite"
+    code = "ONNX_NON_FINITE"
+    status = StatusCode.INVALID_ARGUMENT
 
 
 class OnnxModel:
@@ -67,32 +66,8 @@ class OnnxModel:
         """
         path = (models or committed_models()).verified_path(name)
         self.name = name
-        try:
-            self.header: OnnxHeader = read_header(path)
-        except OnnxHeaderError as error:
-            raise OnnxLoadError(f"model {name}: {error}", "reinstall the package that carries it") from error
-        if self.header.ir_version > MAX_IR_VERSION:
-            raise OnnxLoadError(
-                f"model {name} has IR version {self.header.ir_version}, newest supported is {MAX_IR_VERSION}",
-                "update onnxruntime on this device, or use an older export of the model",
-            )
-        import onnxruntime as ort  # 45 MB: only a process that runs a model pays for it
-
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        # The arena keeps the largest page it ever saw; without it memory goes back after each run.
-        options.enable_cpu_mem_arena = False
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-        with _creation:
-            try:
-                self._session: Any = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-            except _runtime_errors() as error:
-                raise OnnxLoadError(
-                    f"model {name} does not load: {error}", "update onnxruntime, or reinstall the package"
-                ) from error
+        self.header: OnnxHeader = _supported_header(name, path)
+        self._session = _session(name, path, threads)
         self.input_names: tuple[str, ...] = tuple(item.name for item in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(item.name for item in self._session.get_outputs())
         self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
@@ -109,18 +84,52 @@ class OnnxModel:
         try:
             outputs = self._session.run(None, dict(inputs))
         except _runtime_errors() as error:
-            raise OnnxRunError(
-                f"model {self.name} failed: {error}", "check the input's name, type and shape"
-            ) from error
+            step = "Check the input's name, type and shape."
+            raise OnnxRunError(f"model {self.name} failed: {error}", next_step=step) from error
         named = dict(zip(self.output_names, outputs, strict=True))
         for key, value in named.items():
             _require_finite(value, f"output {key!r} of {self.name}")
         return named
 
 
+def _supported_header(name: str, path: Path) -> OnnxHeader:
+    try:
+        header = read_header(path)
+    except OnnxHeaderError as error:
+        step = "Reinstall the package that carries it."
+        raise OnnxLoadError(f"model {name}: {error}", next_step=step) from error
+    if header.ir_version > MAX_IR_VERSION:
+        raise OnnxLoadError(
+            f"model {name} has IR version {header.ir_version}, newest supported is {MAX_IR_VERSION}",
+            next_step="Update onnxruntime on this device, or use an older export of the model.",
+        )
+    return header
+
+
+def _session(name: str, path: Path, threads: int) -> Any:
+    # Imported here: only a process that runs a model pays 45 MB for it.
+    import onnxruntime
+
+    ort: Any = onnxruntime
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # The arena keeps the largest page it ever saw; without it memory goes back after each run.
+    options.enable_cpu_mem_arena = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    with _creation:
+        try:
+            return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except _runtime_errors() as error:
+            step = "Update onnxruntime, or reinstall the package that carries the model."
+            raise OnnxLoadError(f"model {name} does not load: {error}", next_step=step) from error
+
+
 def _require_finite(value: NDArray[Any], what: str) -> None:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise NonFinite(f"{what} is not finite", "check the picture or record that was fed in")
+        raise NonFinite(f"{what} is not finite", next_step="Check the picture or record that was fed in.")
 
 
 def _runtime_errors() -> tuple[type[Exception], ...]:
