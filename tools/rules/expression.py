@@ -2,7 +2,8 @@
 
 CEL has no unbounded loops, but its macros (``all``, ``exists``, ``map`` ...) nest: over n values, d nested macros
 take n ** d steps. The nesting is read from the expression, n from the values, and their power is refused above
-`MAX_STEPS` before anything is evaluated.
+`MAX_STEPS` before anything is evaluated. ``map`` and ``filter`` count as two levels: the engine copies the list
+it builds at every step (measured: 240 s for 50,000 values).
 
 Two habits of the engine to know when writing rules: ``size(text)`` counts UTF-8 bytes, so `length(text)` is added
 here and counts characters; and an int never mixes with a double in arithmetic (comparing them is fine).
@@ -21,13 +22,16 @@ from tools.rules.values import MAX_VALUES, from_cel, to_cel
 __all__ = ["MAX_EXPRESSION_CHARS", "MAX_STEPS", "MAX_VALUES", "CelRule"]
 
 MAX_EXPRESSION_CHARS = 4096
-MAX_STEPS = 1_000_000
+MAX_STEPS = 4_000_000
 
-_MACROS = ("all", "exists", "exists_one", "map", "filter")
+_SCANNING = "all|exists|exists_one"
+_BUILDING = "map|filter"
+_LEVELS = {"open": 0, "scanning": 1, "building": 2}
 _SCAN = re.compile(
     r"""(?P<string>[rRbB]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
     r"|(?P<comment>//[^\n]*)"
-    rf"|(?P<macro>\.\s*(?:{'|'.join(_MACROS)})\s*\()|(?P<open>\()|(?P<close>\))|(?P<plus>\+)|(?P<comma>,)",
+    rf"|(?P<scanning>\.\s*(?:{_SCANNING})\s*\()|(?P<building>\.\s*(?:{_BUILDING})\s*\()"
+    r"|(?P<open>\()|(?P<close>\))|(?P<plus>\+)|(?P<comma>,)",
     re.DOTALL,
 )
 _POSITION = re.compile(r"<input>:(\d+):(\d+): (.*)")
@@ -160,13 +164,13 @@ def _syntax_error(expression: str, message: str) -> RuleSyntaxError:
 
 
 def _loops(expression: str) -> tuple[int, int, int]:
-    """Deepest nesting of macros, how often a list can grow by ``+``, and how long a literal list can be."""
-    stack: list[bool] = []
+    """Levels of the deepest nesting of macros, how often a list can grow by ``+``, and how long a literal list can be."""
+    stack: list[int] = []
     deepest, pluses, commas = 0, 0, 0
     for match in _SCAN.finditer(expression):
-        kind = match.lastgroup
-        if kind in ("macro", "open"):
-            stack.append(kind == "macro")
+        kind = match.lastgroup or ""
+        if kind in _LEVELS:
+            stack.append(_LEVELS[kind])
             deepest = max(deepest, sum(stack))
         elif kind == "close" and stack:
             stack.pop()

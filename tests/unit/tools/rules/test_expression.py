@@ -127,9 +127,14 @@ def test_nested_loops_are_bounded_and_chained_ones_are_not_counted_as_nested():
     searching = CelRule.compile("x.all(i, !t.contains(i))")
     with pytest.raises(RuleTooCostly):
         searching.evaluate({"x": ["zz"] * 10_000, "t": "a" * 900_000})
-    chained = CelRule.compile("x.filter(i, i > 1).map(i, i * 2).exists(i, i == 4)")
+    chained = CelRule.compile("x.all(i, i >= 0) && x.exists(i, i == 4)")
     assert chained.loop_depth == 1
     assert chained.evaluate({"x": list(range(50_000))}) is True
+    building = CelRule.compile("size(x.filter(i, i > 1)) > 0")
+    assert building.loop_depth == 2
+    assert building.evaluate({"x": list(range(1000))}) is True
+    with pytest.raises(RuleTooCostly):
+        building.evaluate({"x": list(range(5000))})
     assert CelRule.compile("'x.all(i, x.all(' == y").loop_depth == 0
 
 
