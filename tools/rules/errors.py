@@ -8,26 +8,28 @@ RuleError
 └── RuleResultError      the result is not of the kind that was asked for
 """
 
-from typing import ClassVar
+from grpc import StatusCode
+
+from podium.errors import PodiumError
 
 
-class RuleError(Exception):
-    """A rule could not be compiled or evaluated; `code` names why and `action` says what to do."""
+class RuleError(PodiumError):
+    """A rule could not be compiled or evaluated; `code` names why and `next_step` says what to do."""
 
-    code: ClassVar[str] = "rule_error"
-    action: ClassVar[str] = "Correct the rule."
+    code = "RULE_ERROR"
+    status = StatusCode.INVALID_ARGUMENT
+    advice = "Correct the rule."
 
     def __init__(self, message: str, *, expression: str) -> None:
-        super().__init__(message)
-        self.message = message
+        super().__init__(message, evidence=(expression,))
         self.expression = expression
 
 
 class RuleSyntaxError(RuleError):
     """The expression is not CEL; `line` and `column` (both from 1) say where reading stopped."""
 
-    code = "rule_syntax"
-    action = "Correct the expression at the position given."
+    code = "RULE_SYNTAX"
+    advice = "Correct the expression at the position given."
 
     def __init__(self, message: str, *, expression: str, line: int, column: int) -> None:
         super().__init__(f"{line}:{column}: {message}", expression=expression)
@@ -35,18 +37,18 @@ class RuleSyntaxError(RuleError):
         self.column = column
 
 
-class RuleTooCostly(RuleError):  # noqa: N818 - reads as the sentence it is, like AgentTimeout
+class RuleTooCostly(RuleError):
     """The expression or the values are over a limit, so evaluating them could take unbounded time."""
 
-    code = "rule_too_costly"
-    action = "Shorten the expression, nest fewer loops, or pass fewer values."
+    code = "RULE_TOO_COSTLY"
+    advice = "Shorten the expression, nest fewer loops, or pass fewer values."
 
 
 class RuleInputError(RuleError):
     """A value cannot be given to CEL; `path` names it, e.g. ``order.lines[2].total``."""
 
-    code = "rule_input"
-    action = "Pass only JSON values, bytes, Decimals, durations and dates or times with a time zone."
+    code = "RULE_INPUT"
+    advice = "Pass only JSON values, bytes, Decimals, durations and dates or times with a time zone."
 
     def __init__(self, message: str, *, expression: str, path: str) -> None:
         super().__init__(f"{path}: {message}", expression=expression)
@@ -56,8 +58,8 @@ class RuleInputError(RuleError):
 class RuleEvaluationError(RuleError):
     """The expression is valid but failed on these values; `reason` is a short machine-readable cause."""
 
-    code = "rule_evaluation"
-    action = "Guard the expression with has(...) or convert types with int(), double() or string()."
+    code = "RULE_EVALUATION"
+    advice = "Guard the expression with has(...) or convert types with int(), double() or string()."
 
     def __init__(self, message: str, *, expression: str, reason: str) -> None:
         super().__init__(message, expression=expression)
@@ -67,5 +69,5 @@ class RuleEvaluationError(RuleError):
 class RuleResultError(RuleError):
     """A condition returned something other than true or false."""
 
-    code = "rule_result"
-    action = "Make the expression a comparison, so that it returns true or false."
+    code = "RULE_RESULT"
+    advice = "Make the expression a comparison, so that it returns true or false."

@@ -27,12 +27,12 @@ MAX_STEPS = 4_000_000
 _SCANNING = "all|exists|exists_one"
 _BUILDING = "map|filter"
 _LEVELS = {"open": 0, "scanning": 1, "building": 2}
+_STRING_OR_COMMENT = re.compile(
+    r"""[rRbB]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*""", re.DOTALL
+)
 _SCAN = re.compile(
-    r"""(?P<string>[rRbB]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
-    r"|(?P<comment>//[^\n]*)"
-    rf"|(?P<scanning>\.\s*(?:{_SCANNING})\s*\()|(?P<building>\.\s*(?:{_BUILDING})\s*\()"
-    r"|(?P<open>\()|(?P<close>\))|(?P<plus>\+)|(?P<comma>,)",
-    re.DOTALL,
+    rf"(?P<scanning>\.\s*(?:{_SCANNING})\s*\()|(?P<building>\.\s*(?:{_BUILDING})\s*\()"
+    r"|(?P<open>\()|(?P<close>\))|(?P<plus>\+)|(?P<comma>,)"
 )
 _POSITION = re.compile(r"<input>:(\d+):(\d+): (.*)")
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
@@ -164,10 +164,10 @@ def _syntax_error(expression: str, message: str) -> RuleSyntaxError:
 
 
 def _loops(expression: str) -> tuple[int, int, int]:
-    """Levels of the deepest nesting of macros, how often a list can grow by ``+``, and how long a literal list can be."""
+    """Levels of the deepest nesting, how often a list can grow by ``+``, how long a literal list can be."""
     stack: list[int] = []
     deepest, pluses, commas = 0, 0, 0
-    for match in _SCAN.finditer(expression):
+    for match in _SCAN.finditer(_STRING_OR_COMMENT.sub(" ", expression)):
         kind = match.lastgroup or ""
         if kind in _LEVELS:
             stack.append(_LEVELS[kind])
