@@ -89,7 +89,7 @@ class AgentSpec(_Strict):
     validators: tuple[Validator, ...] = ()
     engine: Literal["python", "device"] = "python"
     settings: Mapping[str, Any] = {}
-    """For `python`: `callable: module:function`. For `device`: `fallback: agent` to use when there is no device."""
+    """For `python`: `callable: module:function`. For `device`: `fallback: agent` for when there is no device."""
 
     @field_validator("input_schema", "output_schema")
     @classmethod

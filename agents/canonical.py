@@ -1,0 +1,21 @@
+"""The one byte form of a JSON value, so that a hash names the value and not its spelling."""
+
+import hashlib
+import json
+from typing import Any
+
+
+def canonical_json(value: Any) -> bytes:
+    """Sorted keys, no spaces, UTF-8.
+
+    Raises:
+        ValueError: the value holds NaN, infinity, a lone surrogate or a cycle.
+        TypeError: the value is not JSON.
+    """
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8")
+
+
+def sha256_of(value: Any) -> str:
+    """SHA-256 of the canonical JSON, in hexadecimal; raises as `canonical_json`."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()

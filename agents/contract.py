@@ -1,0 +1,117 @@
+"""An agent's contract, compiled once: its schemas with their hashes, and what is done to a raw output."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema_rs
+
+from agents.callables import resolve
+from agents.canonical import canonical_json, sha256_of
+from agents.sanitising import Sanitised, sanitise
+from agents.spec import AgentSpec, Limits, ManifestInvalid
+
+__all__ = ["SOURCES_SCHEMA", "Contract", "Sanitised"]
+
+SOURCES_SCHEMA: Mapping[str, Any] = {
+    "type": "array",
+    "maxItems": 200,
+    "items": {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "pattern": "^S[1-9][0-9]{0,3}$"},
+            "kind": {"enum": ["sql", "document", "rule", "list", "request", "agent", "person"]},
+            "label": {"type": "string", "maxLength": 500},
+            "location": {"type": "string", "maxLength": 500},
+            "sha256": {"type": "string", "pattern": "^([0-9a-f]{64})?$"},
+        },
+        "required": ["id", "kind", "label", "location", "sha256"],
+        "additionalProperties": False,
+    },
+}
+"""The form of `sources` in every output."""
+
+_MAX_VIOLATIONS = 20
+_MAX_VIOLATION_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What may go into an agent and what must come out; build it with `compile`."""
+
+    input_sha256: str
+    """SHA-256 of the canonical JSON of the input schema."""
+    output_sha256: str
+    _limits: Limits
+    _input: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
+    _output: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
+    _hook: Callable[..., Any] | None = field(repr=False, compare=False)
+
+    @classmethod
+    def compile(cls, spec: AgentSpec) -> "Contract":
+        """Compile the schemas of a manifest.
+
+        Raises:
+            ManifestInvalid: a schema is not JSON Schema 2020-12, refers to another document or names an unknown
+                format; or the output hook cannot be imported.
+        """
+        return cls(
+            input_sha256=sha256_of(spec.input_schema),
+            output_sha256=sha256_of(spec.output_schema),
+            _limits=spec.limits,
+            _input=_validator(spec.name, "input_schema", spec.input_schema),
+            _output=_validator(spec.name, "output_schema", spec.output_schema),
+            _hook=resolve(spec.output_hook) if spec.output_hook else None,
+        )
+
+    def input_violations(self, inputs: Mapping[str, Any]) -> list[str]:
+        """What is wrong with inputs, as `$.path: message`; empty when nothing is. At most 20 are listed."""
+        try:
+            size_bytes = len(canonical_json(inputs))
+        except (TypeError, ValueError, RecursionError) as error:
+            return [f"$: not JSON: {_cut(str(error))}"]
+        if size_bytes > self._limits.max_input_bytes:
+            return [f"$: {size_bytes} bytes, the limit is {self._limits.max_input_bytes}"]
+        return _violations(self._input, inputs)
+
+    def sanitise(self, raw: object) -> Sanitised:
+        """Turn what an agent returned into a JSON object that is safe to keep, and say what was repaired.
+
+        A mapping is taken as it is; text or bytes must be exactly one JSON object. The declared output hook runs
+        first and its repairs are on record; without one nothing is dug out of prose.
+
+        Raises:
+            OutputContractBroken: prose instead of JSON, not an object, too large, too deep, NaN or infinity, a
+                lone surrogate, a repeated key or a value that is not JSON.
+        """
+        return sanitise(raw, self._limits, self._hook)
+
+    def output_violations(self, output: Mapping[str, Any]) -> list[str]:
+        """What is wrong with a sanitised output, as `$.path: message`; empty when nothing is."""
+        return _violations(self._output, output)
+
+
+def _validator(agent: str, name: str, schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            dict(schema), validate_formats=True, ignore_unknown_formats=False, offline=True
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        raise ManifestInvalid(f"{name} of agent {agent} is not usable: {_cut(str(error))}", agent=agent) from error
+
+
+def _violations(validator: jsonschema_rs.Draft202012Validator, value: Mapping[str, Any]) -> list[str]:
+    if validator.is_valid(dict(value)):
+        return []
+    found: list[str] = []
+    for error in validator.iter_errors(dict(value)):
+        if len(found) == _MAX_VIOLATIONS:
+            found.append("$: and more")
+            break
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
+        found.append(f"${_cut(place)}: {_cut(error.message)}")
+    return found
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_VIOLATION_CHARS else text[: _MAX_VIOLATION_CHARS - 1] + "…"

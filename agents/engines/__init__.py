@@ -1,0 +1,1 @@
+"""Where agents run: in this process, or on the device a request came from."""
