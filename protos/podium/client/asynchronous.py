@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import grpc
 
-from podium.client.messages import blob_of, submit_request, upload_chunks
+from podium.client.messages import blob_of, blob_of_bytes, submit_request, upload_chunks
 from podium.errors import ServerUnavailable
 from podium.link import DEFAULT_DEADLINE, Address, async_channel
 from podium.rpc_status import from_rpc_error
@@ -31,7 +32,8 @@ from podium.v1 import (
 class AsyncClient:
     """Speaks to one server; every call has a deadline and raises errors of `podium.errors`.
 
-    Belongs to the event loop it was made in. Reads and submissions are retried by gRPC while the server is unavailable.
+    Belongs to the event loop it was made in. Reads and submissions are retried by gRPC while the server is
+    unavailable.
     """
 
     def __init__(self, address: Address, *, deadline: timedelta = DEFAULT_DEADLINE) -> None:
@@ -149,12 +151,22 @@ class AsyncClient:
     async def upload(self, path: Path) -> blob_pb2.BlobRef:
         """Store a file, going on where an earlier upload broke off; returns the reference to submit with."""
         blob = blob_of(path)
+        with path.open("rb") as content:
+            return await self._upload(content, blob)
+
+    async def upload_bytes(self, data: bytes, *, media_type: str, file_name: str = "") -> blob_pb2.BlobRef:
+        """Store bytes from memory."""
+        blob = blob_of_bytes(data, media_type=media_type, file_name=file_name)
+        return await self._upload(BytesIO(data), blob)
+
+    async def _upload(self, content: BinaryIO, blob: blob_pb2.BlobRef) -> blob_pb2.BlobRef:
         with _typed_errors():
             state = await self._blobs.Stat(blob_pb2.StatRequest(sha256=blob.sha256), timeout=self._deadline_s)
             if state.complete:
                 return blob
-            chunks = upload_chunks(path, blob, state.committed_bytes)
-            return (await self._blobs.Upload(chunks, timeout=10 * self._deadline_s)).blob
+            chunks = upload_chunks(content, blob, state.committed_bytes)
+            response = await self._blobs.Upload(chunks, timeout=10 * self._deadline_s)
+            return response.blob
 
     async def download(self, sha256: str, *, offset_bytes: int = 0) -> AsyncIterator[bytes]:
         """A blob's bytes from an offset, in chunks."""

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from google.protobuf import timestamp_pb2
 
@@ -60,13 +60,10 @@ def blob_of(path: Path) -> blob_pb2.BlobRef:
     Raises:
         InvalidRequest: the file cannot be read.
     """
-    digest = hashlib.sha256()
-    size_bytes = 0
     try:
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                digest.update(chunk)
-                size_bytes += len(chunk)
+            digest = hashlib.file_digest(file, "sha256")
+            size_bytes = file.tell()
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read: {error}", field="file") from error
     return blob_pb2.BlobRef(
@@ -77,12 +74,20 @@ def blob_of(path: Path) -> blob_pb2.BlobRef:
     )
 
 
-def upload_chunks(path: Path, blob: blob_pb2.BlobRef, offset_bytes: int) -> Iterator[blob_pb2.UploadRequest]:
+def blob_of_bytes(data: bytes, *, media_type: str, file_name: str = "") -> blob_pb2.BlobRef:
+    """Reference to bytes in memory."""
+    return blob_pb2.BlobRef(
+        sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data), media_type=media_type, file_name=file_name
+    )
+
+
+def upload_chunks(
+    content: BinaryIO, blob: blob_pb2.BlobRef, offset_bytes: int
+) -> Iterator[blob_pb2.UploadRequest]:
     """The messages of an upload from `offset_bytes` on; the first names the blob."""
-    with path.open("rb") as file:
-        file.seek(offset_bytes)
-        first = True
-        while chunk := file.read(CHUNK_BYTES):
-            yield blob_pb2.UploadRequest(blob=blob if first else None, offset_bytes=offset_bytes, data=chunk)
-            first = False
-            offset_bytes += len(chunk)
+    content.seek(offset_bytes)
+    first = True
+    while chunk := content.read(CHUNK_BYTES):
+        yield blob_pb2.UploadRequest(blob=blob if first else None, offset_bytes=offset_bytes, data=chunk)
+        first = False
+        offset_bytes += len(chunk)

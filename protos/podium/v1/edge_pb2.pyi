@@ -123,10 +123,15 @@ class Hello(_message.Message):
     DEVICE_ID_FIELD_NUMBER: _builtins.int
     SOFTWARE_VERSION_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
     device_id: _builtins.str
     """The device's name."""
     software_version: _builtins.str
     """Version of the device's software."""
+    session_id: _builtins.str
+    """Made anew whenever the device's process starts; sequence numbers start at 1 within it and go on over
+    reconnects.
+    """
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Agents the device can run for the cloud, e.g. "page_reread"."""
@@ -137,10 +142,11 @@ class Hello(_message.Message):
         device_id: _builtins.str = ...,
         software_version: _builtins.str = ...,
         capabilities: _abc.Iterable[_builtins.str] | None = ...,
+        session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "device_id", b"device_id", "software_version", b"software_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "device_id", b"device_id", "session_id", b"session_id", "software_version", b"software_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

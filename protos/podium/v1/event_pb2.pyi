@@ -49,6 +49,7 @@ class Event(_message.Message):
     TASK_FAILED_FIELD_NUMBER: _builtins.int
     TASK_CANCELLED_FIELD_NUMBER: _builtins.int
     TASK_EXPIRED_FIELD_NUMBER: _builtins.int
+    DEVICE_RETURNED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def header(self) -> Global___EventHeader:
         """Who, when, in which order."""
@@ -125,6 +126,10 @@ class Event(_message.Message):
     def task_expired(self) -> Global___TaskExpired:
         """The task's time ran out."""
 
+    @_builtins.property
+    def device_returned(self) -> Global___DeviceReturned:
+        """The device a step waited for is connected again."""
+
     def __init__(
         self,
         *,
@@ -147,12 +152,13 @@ class Event(_message.Message):
         task_failed: Global___TaskFailed | None = ...,
         task_cancelled: Global___TaskCancelled | None = ...,
         task_expired: Global___TaskExpired | None = ...,
+        device_returned: Global___DeviceReturned | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["device_awaited", b"device_awaited", "header", b"header", "input_provided", b"input_provided", "payload", b"payload", "plan_adopted", b"plan_adopted", "plan_refused", b"plan_refused", "question_asked", b"question_asked", "request_normalized", b"request_normalized", "review_requested", b"review_requested", "review_resolved", b"review_resolved", "reward_computed", b"reward_computed", "step_failed", b"step_failed", "step_skipped", b"step_skipped", "step_started", b"step_started", "step_succeeded", b"step_succeeded", "task_accepted", b"task_accepted", "task_cancelled", b"task_cancelled", "task_expired", b"task_expired", "task_failed", b"task_failed", "task_succeeded", b"task_succeeded"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["device_awaited", b"device_awaited", "device_returned", b"device_returned", "header", b"header", "input_provided", b"input_provided", "payload", b"payload", "plan_adopted", b"plan_adopted", "plan_refused", b"plan_refused", "question_asked", b"question_asked", "request_normalized", b"request_normalized", "review_requested", b"review_requested", "review_resolved", b"review_resolved", "reward_computed", b"reward_computed", "step_failed", b"step_failed", "step_skipped", b"step_skipped", "step_started", b"step_started", "step_succeeded", b"step_succeeded", "task_accepted", b"task_accepted", "task_cancelled", b"task_cancelled", "task_expired", b"task_expired", "task_failed", b"task_failed", "task_succeeded", b"task_succeeded"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["device_awaited", b"device_awaited", "header", b"header", "input_provided", b"input_provided", "payload", b"payload", "plan_adopted", b"plan_adopted", "plan_refused", b"plan_refused", "question_asked", b"question_asked", "request_normalized", b"request_normalized", "review_requested", b"review_requested", "review_resolved", b"review_resolved", "reward_computed", b"reward_computed", "step_failed", b"step_failed", "step_skipped", b"step_skipped", "step_started", b"step_started", "step_succeeded", b"step_succeeded", "task_accepted", b"task_accepted", "task_cancelled", b"task_cancelled", "task_expired", b"task_expired", "task_failed", b"task_failed", "task_succeeded", b"task_succeeded"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["device_awaited", b"device_awaited", "device_returned", b"device_returned", "header", b"header", "input_provided", b"input_provided", "payload", b"payload", "plan_adopted", b"plan_adopted", "plan_refused", b"plan_refused", "question_asked", b"question_asked", "request_normalized", b"request_normalized", "review_requested", b"review_requested", "review_resolved", b"review_resolved", "reward_computed", b"reward_computed", "step_failed", b"step_failed", "step_skipped", b"step_skipped", "step_started", b"step_started", "step_succeeded", b"step_succeeded", "task_accepted", b"task_accepted", "task_cancelled", b"task_cancelled", "task_expired", b"task_expired", "task_failed", b"task_failed", "task_succeeded", b"task_succeeded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_payload: _TypeAlias = _typing.Literal["task_accepted", "request_normalized", "plan_adopted", "plan_refused", "step_started", "step_succeeded", "step_failed", "step_skipped", "device_awaited", "question_asked", "input_provided", "review_requested", "review_resolved", "reward_computed", "task_succeeded", "task_failed", "task_cancelled", "task_expired"]  # noqa: Y015
+    _WhichOneofReturnType_payload: _TypeAlias = _typing.Literal["task_accepted", "request_normalized", "plan_adopted", "plan_refused", "step_started", "step_succeeded", "step_failed", "step_skipped", "device_awaited", "question_asked", "input_provided", "review_requested", "review_resolved", "reward_computed", "task_succeeded", "task_failed", "task_cancelled", "task_expired", "device_returned"]  # noqa: Y015
     _WhichOneofArgType_payload: _TypeAlias = _typing.Literal["payload", b"payload"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_payload) -> _WhichOneofReturnType_payload | None: ...
 
@@ -333,6 +339,7 @@ class PlanAdopted(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     KEPT_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    ANSWER_STEP_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Its version, from 1."""
     planner: _builtins.str
@@ -341,13 +348,15 @@ class PlanAdopted(_message.Message):
     """Which rule, model or person it came from."""
     reason: _builtins.str
     """Why there is a new plan."""
+    answer_step: _builtins.int
+    """Index of the step whose output is the answer; the last step when unset."""
     @_builtins.property
     def plan(self) -> _plan_pb2.Plan:
         """The plan."""
 
     @_builtins.property
     def kept(self) -> _containers.RepeatedCompositeFieldContainer[Global___KeptStep]:
-        """Finished steps that keep their outputs."""
+        """Steps of the plan before that go on under this one; a finished step keeps its output."""
 
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -363,18 +372,21 @@ class PlanAdopted(_message.Message):
         reason: _builtins.str = ...,
         kept: _abc.Iterable[Global___KeptStep] | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        answer_step: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kept", b"kept", "origin", b"origin", "plan", b"plan", "planner", b"planner", "reason", b"reason", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "kept", b"kept", "origin", b"origin", "plan", b"plan", "planner", b"planner", "reason", b"reason", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__answer_step: _TypeAlias = _typing.Literal["answer_step"]  # noqa: Y015
+    _WhichOneofArgType__answer_step: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_step) -> _WhichOneofReturnType__answer_step | None: ...
 
 Global___PlanAdopted: _TypeAlias = PlanAdopted  # noqa: Y015
 
 @_typing.final
 class KeptStep(_message.Message):
-    """A finished step that a new plan keeps."""
+    """A step that a new plan keeps with all that is known of it: finished, or waiting for a device or a person."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -653,6 +665,28 @@ class DeviceAwaited(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeviceAwaited: _TypeAlias = DeviceAwaited  # noqa: Y015
+
+@_typing.final
+class DeviceReturned(_message.Message):
+    """The device a step waited for is connected again; the step is tried anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEVICE_ID_FIELD_NUMBER: _builtins.int
+    device_id: _builtins.str
+    """The device."""
+    def __init__(
+        self,
+        *,
+        device_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["device_id", b"device_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeviceReturned: _TypeAlias = DeviceReturned  # noqa: Y015
 
 @_typing.final
 class Question(_message.Message):
