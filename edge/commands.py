@@ -1,0 +1,144 @@
+"""`podium edge run`: the device as a command."""
+
+import asyncio
+import json
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from edge.device import Device, default_device_id
+from edge.watching import FolderSource
+from podium.cli import emit
+from podium.errors import InvalidRequest, PodiumError
+from podium.link import Address
+from podium.status import task_status_name
+from podium.v1 import status_pb2, task_pb2
+
+POLL_INTERVAL_S = 0.5
+ONCE_ATTEMPTS = 5
+
+app = typer.Typer(
+    name="edge", help="The device: read scanned documents here, ask the cloud about them.", no_args_is_help=True
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep `run` a sub-command."""
+
+
+@app.command()
+def run(
+    once: Annotated[
+        Path | None, typer.Option("--once", help="Read one file, wait for the answer, print it, exit.")
+    ] = None,
+    watch: Annotated[
+        Path | None, typer.Option("--watch", help="Read every new PNG, JPEG or PDF of this folder.")
+    ] = None,
+    server: Annotated[str, typer.Option(envvar="PODIUM_SERVER", help="The cloud, HOST:PORT.")] = "127.0.0.1:7443",
+    ca: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="PODIUM_CA",
+            help="The cloud's certificate authority (ca.pem). Without it, only loopback is spoken to, in clear.",
+        ),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(envvar="PODIUM_DEVICE", help="The device's name; the machine's by default.")
+    ] = "",
+    threads: Annotated[int, typer.Option(min=1, max=16, help="Threads of one model run.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer on stdout.")] = False,
+) -> None:
+    """Read scanned invoices on this machine and ask the cloud to check them; the pictures stay here.
+
+    With --once, prints {"task_id", "status", "fields", "findings", "needs_review"} and exits 0 only when the task
+    succeeded. With --watch, runs until it is stopped and prints one such object for each document.
+    """
+    if (once is None) == (watch is None):
+        raise InvalidRequest("give either --once FILE or --watch FOLDER", field="once")
+    address = Address.of(server, ca)
+    if once is not None:
+        name = device or default_device_id(once=True)
+        answer = asyncio.run(_once(address, once, name, threads))
+        _show(answer, as_json=as_json)
+        raise SystemExit(0 if answer["status"] == "succeeded" else 1)
+    if watch is not None:
+        if not watch.is_dir():
+            raise InvalidRequest(f"{watch} is not a folder", field="watch")
+        name = device or default_device_id(once=False)
+        asyncio.run(_watch(address, watch, name, threads, as_json=as_json))
+
+
+async def _once(address: Address, path: Path, device_id: str, threads: int) -> dict[str, Any]:
+    async with Device(
+        address, device_id=device_id, threads=threads, attempts=ONCE_ATTEMPTS, on_state=_say
+    ) as device:
+        seen = await device.read(path, observation_id=str(uuid.uuid4()))
+        _say(f"read {len(seen.scan.reading.pages)} page(s)")
+        task_id = await device.send(seen)
+        _say(f"task {task_id}")
+        return answer_of(await device.wait(task_id))
+
+
+async def _watch(address: Address, folder: Path, device_id: str, threads: int, *, as_json: bool) -> None:
+    source = FolderSource(folder)
+    _say(f"{device_id} watches {folder}")
+    async with Device(address, device_id=device_id, threads=threads, on_state=_say) as device:
+        while True:
+            for found in source.new_files(now_s=time.time()):
+                try:
+                    task_id = await device.send(await device.read(found.path))
+                except PodiumError as error:
+                    # A file that cannot be read stays where it is and is not tried for ever.
+                    _say(f"{found.path.name} refused: {error.code}: {error.message} {error.next_step}")
+                    source.handled(found, f"{error.code}: {error.message}")
+                    continue
+                source.handled(found, task_id)
+                _show(answer_of(await device.wait(task_id)) | {"file": found.path.name}, as_json=as_json)
+            await asyncio.sleep(POLL_INTERVAL_S)
+
+
+def answer_of(task: task_pb2.Task) -> dict[str, Any]:
+    """The object that is printed for one document."""
+    answer: dict[str, Any] = {
+        "task_id": task.task_id,
+        "status": task_status_name(task.status),
+        "fields": {},
+        "findings": [],
+        "needs_review": [],
+    }
+    if task.status == status_pb2.TASK_STATUS_SUCCEEDED:
+        fields = json.loads(task.result.fields_json)
+        answer.update({key: fields[key] for key in ("fields", "findings", "needs_review") if key in fields})
+    elif task.HasField("error"):
+        answer["error"] = {
+            "code": task.error.code,
+            "message": task.error.message,
+            "next_step": task.error.next_step,
+        }
+    elif task.status == status_pb2.TASK_STATUS_WAITING_INPUT:
+        answer["question"] = task.question.text
+    return answer
+
+
+def _show(answer: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        emit(answer)
+        return
+    lines = [f"{answer.get('file', '')} {answer['status']} (task {answer['task_id']})".strip()]
+    for name, field in answer["fields"].items():
+        value = f"{len(field['value'] or [])} rows" if name == "lines" else field["value"]
+        lines.append(f"  {name:<10} {value}  ({field['confidence']:.2f})")
+    lines += [f"  ! {finding['code']}: {finding['message']}" for finding in answer["findings"]]
+    lines += [f"  ? {item['field']}: {item['reason']}" for item in answer["needs_review"]]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"edge: {text}\n")
+    sys.stderr.flush()

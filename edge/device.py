@@ -1,0 +1,136 @@
+"""The running device: its document pipeline and its link, put together."""
+
+import asyncio
+import json
+import random
+import socket
+import uuid
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from edge.link import DeviceLink
+from edge.pipeline import DocumentPipeline, DocumentSeen
+from edge.rereading import PAGE_REREAD, reread_places
+from podium.client import AsyncClient
+from podium.errors import NotFound
+from podium.link import Address
+from podium.v1 import blob_pb2, edge_pb2, task_pb2
+from tools.document.reader import DocumentReader
+
+T = TypeVar("T")
+
+OBSERVATION_KIND = "document_reading"
+
+
+def default_device_id(*, once: bool) -> str:
+    """The machine's name; a one-off run gets a suffix, so that it does not end a running device's stream."""
+    suffix = f"-once-{uuid.uuid4().hex[:8]}" if once else ""
+    return f"edge-{socket.gethostname()}{suffix}"
+
+
+class Device:
+    """Reads documents, sends what it read, reads places again when the cloud asks; a context manager."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        device_id: str,
+        threads: int,
+        attempts: int | None = None,
+        on_state: Callable[[str], None] = lambda state: None,
+    ) -> None:
+        self._address = address
+        self._pipeline = DocumentPipeline(DocumentReader(threads=threads), device_id=device_id)
+        self._attempts = attempts
+        self._link = DeviceLink(
+            address,
+            device_id=device_id,
+            software_version=version("podium"),
+            capabilities=[PAGE_REREAD],
+            handle_step=self._handle_step,
+            jitter=random.Random(),  # noqa: S311 - spreads reconnects, guards nothing
+            on_state=on_state,
+        )
+        self._running: asyncio.Task[None] | None = None
+        # One picture at a time: a page takes all of a small device's memory and cores.
+        self._one_reading = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        self._client = await AsyncClient(self._address).__aenter__()
+        self._running = asyncio.create_task(self._link.run(attempts=self._attempts))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+        await self._client.close()
+
+    async def read(self, path: Path, *, observation_id: str = "") -> DocumentSeen:
+        """Read one file on this device.
+
+        Raises:
+            InvalidRequest, ImageError: the file cannot be read.
+        """
+        async with self._one_reading:
+            return await asyncio.to_thread(self._pipeline.see, path, observation_id=observation_id)
+
+    async def send(self, seen: DocumentSeen) -> str:
+        """Send what was read and return the task it became; crops of doubtful lines go first, as blobs.
+
+        Raises:
+            ServerUnavailable: the cloud cannot be reached and `attempts` are used up.
+        """
+        blobs = [
+            await self._unless_link_fails(self._client.upload_bytes(data, media_type=crop.media_type))
+            for crop, data in seen.scan.crops
+        ]
+        observation = observation_of(seen, blobs, observed_at=datetime.now(UTC))
+        return await self._unless_link_fails(self._link.send(observation))
+
+    async def wait(self, task_id: str) -> task_pb2.Task:
+        """Follow a task until it has ended or waits for a person."""
+        return await self._unless_link_fails(self._client.wait(task_id))
+
+    async def _unless_link_fails(self, work: Awaitable[T]) -> T:
+        """The result of `work`; when the link gives up first, the link's error."""
+        running = self._running
+        if running is None:
+            raise RuntimeError("use Device as a context manager")
+        task = asyncio.ensure_future(work)
+        await asyncio.wait({task, running}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            running.result()  # It ended, and it only ends by raising.
+        return task.result()
+
+    async def _handle_step(self, request: edge_pb2.StepRequest) -> bytes:
+        if request.agent != PAGE_REREAD:
+            raise NotFound(f"this device has no agent {request.agent!r}", agent=request.agent)
+        async with self._one_reading:
+            output = await asyncio.to_thread(self._reread, request)
+        return json.dumps(output, ensure_ascii=False, sort_keys=True, allow_nan=False).encode()
+
+    def _reread(self, request: edge_pb2.StepRequest) -> dict[str, Any]:
+        return reread_places(self._pipeline.document(request.document_sha256), json.loads(request.input_json))
+
+
+def observation_of(
+    seen: DocumentSeen, blobs: list[blob_pb2.BlobRef], *, observed_at: datetime
+) -> edge_pb2.Observation:
+    """The message that goes up: text, places and references to crops; never the picture."""
+    payload = json.dumps(seen.scan.reading.to_json(), ensure_ascii=False, sort_keys=True, allow_nan=False)
+    observation = edge_pb2.Observation(
+        observation_id=seen.observation_id,
+        text=seen.text,
+        kind=OBSERVATION_KIND,
+        payload_json=payload.encode(),
+        blobs=blobs,
+    )
+    observation.observe_time.FromDatetime(observed_at)
+    return observation

@@ -1,0 +1,78 @@
+"""What a device does for the cloud: read single places of a document again, larger and differently prepared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.errors import InvalidRequest, NotFound
+from tools.document.reader import ScannedDocument
+from tools.document.reading import Box, TextLine
+from tools.document.rereading import REREAD_SETTINGS
+
+PAGE_REREAD = "page_reread"
+"""Name of the agent, as its manifest and the device's hello say it."""
+
+
+def reread_places(document: ScannedDocument | None, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Read every place of `inputs["places"]` with every setting and keep the surest reading of each.
+
+    Args:
+        document: the scanned document, or None when the device no longer has it.
+        inputs: ``{"places": [{"field", "page", "box"}]}``; boxes in pixels of the stored page.
+
+    Returns:
+        The output of the agent `page_reread`: ``readings`` with one entry a place.
+
+    Raises:
+        NotFound: the device no longer has the document.
+        InvalidRequest: a place lies outside the document.
+    """
+    if document is None:
+        raise NotFound(
+            "the device no longer has the document",
+            next_step="Scan the document again; the task can then be repeated.",
+        )
+    readings = [_reread_place(document, place) for place in inputs["places"]]
+    sources = [
+        {
+            "id": "D1",
+            "kind": "document",
+            "label": f"{document.reading.name}, read again on the device",
+            "location": ", ".join(f"page {item['page']} box {item['box']}" for item in readings),
+            "sha256": document.reading.sha256,
+        }
+    ]
+    sure = [item["confidence"] for item in readings]
+    return {"readings": readings, "sources": sources, "confidence_score": min(sure, default=0.0)}
+
+
+def _reread_place(document: ScannedDocument, place: Mapping[str, Any]) -> dict[str, Any]:
+    x, y, width, height = place["box"]
+    box: Box = (x, y, width, height)
+    best: Sequence[TextLine] = ()
+    best_setting = ""
+    for name, setting in REREAD_SETTINGS.items():
+        try:
+            lines = document.reread(place["page"], box, setting)
+        except ValueError as error:
+            raise InvalidRequest(f"{place['field']}: {error}", field="places") from error
+        if _confidence(lines) > _confidence(best):
+            best, best_setting = lines, name
+    return {
+        "field": place["field"],
+        "page": place["page"],
+        "box": list(box),
+        "setting": best_setting,
+        "confidence": round(_confidence(best), 4),
+        "lines": [
+            {
+                "text": line.text,
+                "quad": [round(value, 1) for value in line.quad],
+                "confidence": round(line.confidence, 4),
+            }
+            for line in best
+        ],
+    }
+
+
+def _confidence(lines: Sequence[TextLine]) -> float:
+    return min((line.confidence for line in lines), default=0.0)
