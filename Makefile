@@ -1,30 +1,40 @@
-# The two commands that matter: `make run` (the demo) and `make test`. Both set themselves up.
-PYTHON ?= python3.11
-VENV := .venv
-BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed-$(shell cat pyproject.toml requirements.lock requirements-nodeps.lock 2>/dev/null | sha256sum | cut -c1-16)
+# The two commands that matter: `make run` (the demo) and `make test`. Both set themselves up in .venv.
+BIN := .venv/bin
 
-.PHONY: run test setup lint protos bench clean
+.PHONY: run test lint protos bench eval-invoices constraints clean
 
-run: setup
+run:
+	bash bin/setup.sh cloud
 	$(BIN)/podium demo
 
-test: setup
-	$(BIN)/python -m tests.run
+test:
+	bash bin/setup.sh dev
+	bash bin/lint.sh
+	$(BIN)/python -m pytest
 
-setup: $(STAMP)
-
-$(STAMP):
-	bash bin/setup.sh $(PYTHON) $(VENV) $(STAMP)
-
-lint: setup
+lint:
+	bash bin/setup.sh dev
 	bash bin/lint.sh
 
-protos: setup
+# Generated code, from protos/podium/v1/*.proto.
+protos:
+	bash bin/setup.sh dev
 	bash bin/protos.sh
 
-bench: setup
-	$(BIN)/python -m bench.runtime
+# Both benchmarks in their short form.
+bench:
+	bash bin/setup.sh dev
+	$(BIN)/python -m bench.runtime --quick
+	$(BIN)/python -m bench.invoice_extraction --quick
+
+# The 60 held-out invoice layouts, about three minutes.
+eval-invoices:
+	bash bin/setup.sh dev
+	$(BIN)/python -m bench.invoice_extraction --count 60
+
+# Pins what is installed now; review the difference before it is committed.
+constraints:
+	$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^uv==' > constraints.txt
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache var
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache var
