@@ -40,8 +40,11 @@ def sanitise(raw: object, limits: Limits, hook: Callable[..., Any] | None) -> Sa
     """
     repairs: list[str] = []
     if hook is not None:
-        raw, said = hook(raw)
-        repairs.extend(str(repair) for repair in said)
+        try:
+            raw, said = hook(raw)
+            repairs.extend(str(repair) for repair in said)
+        except Exception as error:  # the hook is a pack's code and may fail in any way
+            raise OutputContractBroken(f"the output hook failed: {type(error).__name__}: {error}") from error
     value = _parsed(raw, limits)
     if not isinstance(value, Mapping):
         raise OutputContractBroken(f"the output is {type(value).__name__}, not an object")
