@@ -109,13 +109,13 @@ class AgentSpec(_Strict):
 
 
 def load_spec(path: Path) -> AgentSpec:
-    """Read a manifest.
+    """Read a manifest; ``{$include: file.yaml#name}`` stands for the part `name` of a file beside it.
 
     Raises:
-        ManifestInvalid: it is not YAML, or breaks the rules; every violation is listed.
+        ManifestInvalid: it is not YAML, includes what is not there, or breaks the rules; every violation is listed.
     """
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = _included(yaml.safe_load(path.read_text(encoding="utf-8")), path.parent)
         return AgentSpec.model_validate(raw)
     except ValidationError as error:
         evidence = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
@@ -124,6 +124,21 @@ def load_spec(path: Path) -> AgentSpec:
         ) from error
     except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
         raise ManifestInvalid(f"{path} cannot be read: {error}") from error
+
+
+def _included(value: Any, folder: Path) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"$include"}:
+            name, _, part = str(value["$include"]).partition("#")
+            # Only files beside the manifest: a manifest from elsewhere must not read this machine's files.
+            content = yaml.safe_load((folder / Path(name).name).read_text(encoding="utf-8"))
+            if part not in content:
+                raise ManifestInvalid(f"{name} has no part {part!r}; it has {sorted(content)}")
+            return _included(content[part], folder)
+        return {key: _included(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_included(item, folder) for item in value]
+    return value
 
 
 def _loose_objects(schema: Any, place: str) -> list[str]:
