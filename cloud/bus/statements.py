@@ -1,0 +1,232 @@
+"""What the embedded bus does to its file, as functions of a connection inside a transaction.
+
+Each checks before it writes, as `cloud.bus.writer.Writer` demands.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from google.protobuf.message import DecodeError
+
+from cloud.bus.lease_clock import LeaseClock
+from cloud.bus.schema import EVENTS_PER_TASK, EventLogCorrupt
+from conductor.bus import Acceptance, TaskRow
+from podium.errors import LimitExceeded, NotFound, VersionConflict
+from podium.v1 import event_pb2, status_pb2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """What is stored of a task when it is accepted."""
+
+    task_id: str
+    request_id: str
+    text: str
+    device_id: str
+    priority: int
+    time_us: int
+    body: bytes
+    """The serialised first event, sequence 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvents:
+    """What is stored with an append."""
+
+    task_id: str
+    expected_sequence: int
+    bodies: tuple[bytes, ...]
+    status: int
+    time_us: int
+    """Time of the last event; 0 when there is none."""
+
+
+def accept(connection: sqlite3.Connection, task: NewTask) -> Acceptance:
+    """Store a task and its first event unless its request id is known."""
+    known = connection.execute("SELECT task_id FROM requests WHERE request_id = ?", (task.request_id,)).fetchone()
+    if known is not None:
+        return Acceptance(task_id=known[0], duplicate=True)
+    cursor = connection.execute(
+        "INSERT INTO requests (task_id, request_id, text, device_id, create_us) VALUES (?, ?, ?, ?, ?)",
+        (task.task_id, task.request_id, task.text, task.device_id, task.time_us),
+    )
+    number = cursor.lastrowid or 0
+    connection.execute(
+        "INSERT INTO tasks (number, status, priority, update_us, last_sequence) VALUES (?, ?, ?, ?, 1)",
+        (number, status_pb2.TASK_STATUS_ACCEPTED, task.priority, task.time_us),
+    )
+    connection.execute("INSERT INTO events VALUES (?, ?)", (number * EVENTS_PER_TASK + 1, task.body))
+    return Acceptance(task_id=task.task_id, duplicate=False)
+
+
+def append(connection: sqlite3.Connection, new: NewEvents) -> int:
+    """Store events after the expected one and the task's new status; return the last sequence number.
+
+    Raises:
+        NotFound: there is no such task.
+        VersionConflict: the log does not end where the caller thinks.
+        LimitExceeded: the task has no sequence numbers left.
+    """
+    row = connection.execute(
+        "SELECT number, last_sequence FROM tasks WHERE number = (SELECT number FROM requests WHERE task_id = ?)",
+        (new.task_id,),
+    ).fetchone()
+    if row is None:
+        raise _no_task(new.task_id)
+    number, last = row
+    if last != new.expected_sequence:
+        raise VersionConflict(f"the log of task {new.task_id} ends at {last}, not at {new.expected_sequence}")
+    last += len(new.bodies)
+    if last >= EVENTS_PER_TASK:
+        raise LimitExceeded(f"task {new.task_id} has {EVENTS_PER_TASK - 1} events, the most a task may have")
+    first_key = number * EVENTS_PER_TASK + new.expected_sequence + 1
+    connection.executemany(
+        "INSERT INTO events VALUES (?, ?)", [(first_key + index, body) for index, body in enumerate(new.bodies)]
+    )
+    connection.execute(
+        "UPDATE tasks SET status = ?, last_sequence = ?, update_us = max(update_us, ?) WHERE number = ?",
+        (new.status, last, new.time_us, number),
+    )
+    return int(last)
+
+
+def read(connection: sqlite3.Connection, task_id: str, after_sequence: int) -> list[event_pb2.Event]:
+    """The events of a task after a sequence number, in order.
+
+    Raises:
+        NotFound: there is no such task.
+        EventLogCorrupt: a stored event is not one.
+    """
+    after = min(after_sequence, EVENTS_PER_TASK - 1)  # a larger number would reach into the next task's keys
+    rows = connection.execute(
+        "SELECT e.body FROM requests r JOIN events e ON e.key > r.number * :room + :after"
+        " AND e.key < (r.number + 1) * :room WHERE r.task_id = :task_id ORDER BY e.key",
+        {"room": EVENTS_PER_TASK, "after": after, "task_id": task_id},
+    ).fetchall()
+    if not rows and connection.execute("SELECT 1 FROM requests WHERE task_id = ?", (task_id,)).fetchone() is None:
+        raise _no_task(task_id)
+    try:
+        return [event_pb2.Event.FromString(row[0]) for row in rows]
+    except DecodeError as error:
+        raise EventLogCorrupt(f"an event of task {task_id} cannot be read: {error}") from error
+
+
+def find_request(connection: sqlite3.Connection, request_id: str) -> str | None:
+    """The task id of a request id, or None."""
+    row = connection.execute("SELECT task_id FROM requests WHERE request_id = ?", (request_id,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def rows(connection: sqlite3.Connection, statuses: Sequence[int], limit: int, before: str) -> list[TaskRow]:
+    """Tasks, newest first.
+
+    Raises:
+        NotFound: `before` is not a task.
+    """
+    number = 1 << 62
+    if before:
+        found = connection.execute("SELECT number FROM requests WHERE task_id = ?", (before,)).fetchone()
+        if found is None:
+            raise _no_task(before)
+        number = found[0]
+    marks = ", ".join("?" * len(statuses))
+    chosen = f"AND t.status IN ({marks})" if statuses else ""
+    found_rows = connection.execute(
+        "SELECT r.task_id, r.request_id, t.status, r.text, r.create_us, t.update_us, t.last_sequence, r.device_id"  # noqa: S608 - only question marks are inserted
+        f" FROM tasks t JOIN requests r USING (number) WHERE t.number < ? {chosen} ORDER BY t.number DESC LIMIT ?",
+        (number, *statuses, limit),
+    )
+    return [
+        TaskRow(
+            task_id=row[0],
+            request_id=row[1],
+            status=row[2],
+            text=row[3],
+            create_time=_moment(row[4]),
+            update_time=_moment(row[5]),
+            last_sequence=row[6],
+            device_id=row[7],
+        )
+        for row in found_rows
+    ]
+
+
+def lease(connection: sqlite3.Connection, clock: LeaseClock, worker_id: str, duration_us: int) -> str | None:
+    """Give the most urgent runnable task that nobody holds to a worker; the task id, or None."""
+    now_us = _now(connection, clock)
+    row = connection.execute(
+        "SELECT number FROM tasks WHERE status IN (1, 2) AND lease_until_us <= ?"
+        " ORDER BY priority DESC, number LIMIT 1",
+        (now_us,),
+    ).fetchone()
+    if row is None:
+        return None
+    _hold(connection, row[0], worker_id, now_us, duration_us)
+    return str(connection.execute("SELECT task_id FROM requests WHERE number = ?", row).fetchone()[0])
+
+
+def renew(
+    connection: sqlite3.Connection, clock: LeaseClock, task_id: str, worker_id: str, duration_us: int
+) -> None:
+    """Hold a task longer; a lease that lapsed is renewed too while nobody else took the task.
+
+    Raises:
+        VersionConflict: somebody else holds the task, or it was given back.
+    """
+    row = connection.execute(
+        "SELECT number, lease_worker FROM tasks WHERE number = (SELECT number FROM requests WHERE task_id = ?)",
+        (task_id,),
+    ).fetchone()
+    if row is None or row[1] != worker_id:
+        raise VersionConflict(f"worker {worker_id} no longer holds task {task_id}")
+    _hold(connection, row[0], worker_id, _now(connection, clock), duration_us)
+
+
+def release(connection: sqlite3.Connection, task_id: str, worker_id: str) -> bool:
+    """Give a task back; True when the worker held it."""
+    cursor = connection.execute(
+        "UPDATE tasks SET lease_worker = '', lease_until_us = 0"
+        " WHERE number = (SELECT number FROM requests WHERE task_id = ?) AND lease_worker = ?",
+        (task_id, worker_id),
+    )
+    return cursor.rowcount > 0
+
+
+def drop_leases(connection: sqlite3.Connection) -> None:
+    """Take every lease away."""
+    connection.execute("UPDATE tasks SET lease_worker = '', lease_until_us = 0 WHERE lease_worker <> ''")
+
+
+def effect(connection: sqlite3.Connection, key: str) -> bytes | None:
+    """The recorded output of a write effect, or None."""
+    row = connection.execute("SELECT output FROM effects WHERE key = ?", (key,)).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def record_effect(connection: sqlite3.Connection, key: str, output: bytes) -> bytes:
+    """Record an effect's output unless there is one; return what stands."""
+    connection.execute("INSERT INTO effects VALUES (?, ?) ON CONFLICT DO NOTHING", (key, output))
+    return bytes(connection.execute("SELECT output FROM effects WHERE key = ?", (key,)).fetchone()[0])
+
+
+def _now(connection: sqlite3.Connection, clock: LeaseClock) -> int:
+    stored = connection.execute("SELECT now_us FROM lease_clock").fetchone()[0]
+    return clock.read(stored)
+
+
+def _hold(connection: sqlite3.Connection, number: int, worker_id: str, now_us: int, duration_us: int) -> None:
+    connection.execute(
+        "UPDATE tasks SET lease_worker = ?, lease_until_us = ? WHERE number = ?",
+        (worker_id, now_us + duration_us, number),
+    )
+    connection.execute("UPDATE lease_clock SET now_us = ?", (now_us,))
+
+
+def _moment(time_us: int) -> datetime:
+    return datetime.fromtimestamp(time_us / 1_000_000, tz=UTC)
+
+
+def _no_task(task_id: str) -> NotFound:
+    return NotFound(f"there is no task {task_id!r}")

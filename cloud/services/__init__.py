@@ -1,0 +1,1 @@
+"""The gRPC services of `podium.v1`, one module each."""
