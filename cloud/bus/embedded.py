@@ -103,12 +103,14 @@ class EmbeddedBus:
         durability: Durability = Durability.WRITTEN,
     ) -> int:
         """Append events in one transaction and return the new last sequence number."""
+        bodies: list[bytes] = []
         for sequence, event in enumerate(events, expected_sequence + 1):
             event.header.sequence = sequence
+            bodies.append(event.SerializeToString())
         new = statements.NewEvents(
             task_id=task_id,
             expected_sequence=expected_sequence,
-            bodies=tuple(event.SerializeToString() for event in events),
+            bodies=tuple(bodies),
             status=status,
             time_us=events[-1].header.time.ToMicroseconds() if events else 0,
         )

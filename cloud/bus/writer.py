@@ -45,8 +45,8 @@ class Writer:
     """Runs jobs one after the other on its own thread; jobs that wait together share one transaction.
 
     A job checks before it writes, and raises a `PodiumError` only before its first write: then the transaction
-    it shares with others goes on without it. When SQLite itself fails, the shared transaction is rolled back and every
-    job gets one of its own: each caller has its own outcome.
+    it shares with others goes on without it. When SQLite itself fails, the shared transaction is rolled back and
+    every job gets one of its own: each caller has its own outcome.
 
     Durability: in WAL mode `synchronous = NORMAL` writes commits to the log file without an fsync; they survive
     the death of the process because the kernel holds them. `synchronous = FULL` adds an fsync of the log file,
