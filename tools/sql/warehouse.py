@@ -128,6 +128,7 @@ class Warehouse:
             "memory_limit": f"{memory_limit_mb}MB",
             "max_temp_directory_size": "0KB",
             "threads": "1",
+            "python_enable_replacements": "false",  # a table name must not find a Python variable
             "lock_configuration": "true",
         }
         try:
@@ -222,9 +223,7 @@ class Warehouse:
         except duckdb.InterruptException as error:
             raise SqlCancelled if stop.asked else SqlTimeout(after=timeout) from error
         except duckdb.OutOfMemoryException as error:
-            raise SqlFailed(
-                _first_line(error), next_step="Group by fewer values or narrow the interval."
-            ) from error
+            raise SqlOutOfMemory(_first_line(error)) from error
         except duckdb.Error as error:
             raise SqlFailed(_first_line(error)) from error
         finally:
