@@ -13,16 +13,18 @@ from typing import Any, Self, TypeVar
 
 from edge.link import DeviceLink
 from edge.pipeline import DocumentPipeline, DocumentSeen
-from edge.rereading import PAGE_REREAD, reread_places
 from podium.client import AsyncClient
 from podium.errors import NotFound
 from podium.link import Address
 from podium.v1 import blob_pb2, edge_pb2, task_pb2
+from tools.document.places import reread_places
 from tools.document.reader import DocumentReader
 
 T = TypeVar("T")
 
 OBSERVATION_KIND = "document_reading"
+PAGE_REREAD = "page_reread"
+"""Name of the agent a device runs for the cloud, as its manifest says it."""
 
 
 def default_device_id(*, once: bool) -> str:

@@ -1,4 +1,4 @@
-"""What a device does for the cloud: read single places of a document again, larger and differently prepared."""
+"""Reads single places of a document again, larger and differently prepared."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,27 +8,24 @@ from tools.document.reader import ScannedDocument
 from tools.document.reading import Box, TextLine
 from tools.document.rereading import REREAD_SETTINGS
 
-PAGE_REREAD = "page_reread"
-"""Name of the agent, as its manifest and the device's hello say it."""
-
 
 def reread_places(document: ScannedDocument | None, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Read every place of `inputs["places"]` with every setting and keep the surest reading of each.
 
     Args:
-        document: the scanned document, or None when the device no longer has it.
+        document: the scanned document, or None when it is no longer here.
         inputs: ``{"places": [{"field", "page", "box"}]}``; boxes in pixels of the stored page.
 
     Returns:
-        The output of the agent `page_reread`: ``readings`` with one entry a place.
+        The output of the agents `page_reread` and `attachment_reread`: ``readings`` with one entry a place.
 
     Raises:
-        NotFound: the device no longer has the document.
+        NotFound: the document is no longer here.
         InvalidRequest: a place lies outside the document.
     """
     if document is None:
         raise NotFound(
-            "the device no longer has the document",
+            "the document is no longer here",
             next_step="Scan the document again; the task can then be repeated.",
         )
     readings = [_reread_place(document, place) for place in inputs["places"]]
@@ -36,7 +33,7 @@ def reread_places(document: ScannedDocument | None, inputs: Mapping[str, Any]) -
         {
             "id": "D1",
             "kind": "document",
-            "label": f"{document.reading.name}, read again on the device",
+            "label": f"{document.reading.name}, read again",
             "location": ", ".join(f"page {item['page']} box {item['box']}" for item in readings),
             "sha256": document.reading.sha256,
         }
