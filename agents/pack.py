@@ -127,7 +127,7 @@ class Pack:
 
 def load_atomic() -> tuple[AgentSpec, ...]:
     """The agents that every pack builds on: parser, retriever, coder, security, executor and the rest."""
-    return tuple(load_spec(path) for path in sorted(ATOMIC_FOLDER.glob("*.yaml")))
+    return tuple(load_spec(path) for path in _manifests(ATOMIC_FOLDER, "*.yaml"))
 
 
 def load_pack(folder: Path) -> Pack:
@@ -141,7 +141,7 @@ def load_pack(folder: Path) -> Pack:
     vocabulary = _yaml(folder / manifest.vocabulary) if manifest.vocabulary else {}
     paths: list[Path] = []
     for pattern in manifest.agents:
-        if not (found := sorted(folder.glob(pattern))):
+        if not (found := _manifests(folder, pattern)):
             raise ManifestInvalid(f"{folder / 'pack.yaml'} names {pattern}, and there is no such file")
         paths.extend(found)
     return Pack(
@@ -215,6 +215,11 @@ def build_resources(packs: Iterable[Pack], data_dir: Path, extra: Mapping[str, o
             data_dir / "capability.key", clock=lambda: datetime.now(UTC)
         )
     return Resources(entries)
+
+
+def _manifests(folder: Path, pattern: str) -> list[Path]:
+    # A name that begins with _ is a part that manifests include.
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("_"))
 
 
 def _lazy(name: str) -> ResourceFactory:

@@ -1,7 +1,8 @@
 """What an agent promises: its manifest, checked when it is read.
 
 A manifest is YAML with the fields of `AgentSpec`. Schemas are JSON Schema 2020-12 and strict: every object in
-them refuses unknown fields, and every output declares `confidence_score` and `sources`.
+them refuses unknown fields, and every output declares `confidence_score` and `sources`. What several
+manifests share stands in a file beside them whose name begins with `_`: `{$include: _schemas.yaml#sources}`.
 """
 
 from collections.abc import Mapping
@@ -112,7 +113,7 @@ def load_spec(path: Path) -> AgentSpec:
     """Read a manifest; ``{$include: file.yaml#name}`` stands for the part `name` of a file beside it.
 
     Raises:
-        ManifestInvalid: it is not YAML, includes what is not there, or breaks the rules; every violation is listed.
+        ManifestInvalid: not YAML, an include of what is not there, or broken rules; every violation is listed.
     """
     try:
         raw = _included(yaml.safe_load(path.read_text(encoding="utf-8")), path.parent)
@@ -122,7 +123,7 @@ def load_spec(path: Path) -> AgentSpec:
         raise ManifestInvalid(
             f"{path} breaks {len(evidence)} rules of agent manifests", evidence=evidence
         ) from error
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OSError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestInvalid(f"{path} cannot be read: {error}") from error
 
 
