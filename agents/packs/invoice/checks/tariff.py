@@ -19,7 +19,11 @@ UN_NUMBERS = ("3090", "3091", "3480", "3481")
 """UN numbers of lithium batteries (UN Model Regulations, ADR 2.2.9.1.7): alone, or in or with equipment."""
 
 _LITHIUM = re.compile(r"lithium|\bli-?(?:ion|po)\b|锂", re.IGNORECASE)
-_BATTERY = re.compile(r"batter|accumulator|akku|\baccu|\bcell|pile|bater[ií]a|acumulador|电池|蓄电", re.IGNORECASE)
+_BATTERY = re.compile(
+    r"batter|accumulator|akku|\baccu|\bcell|pile|bater[ií]a|acumulador"
+    r"|电池|蓄电",
+    re.IGNORECASE,
+)
 _UN_NUMBER = re.compile(r"UN\s*[-:]?\s*(\d{4})", re.IGNORECASE)
 
 

@@ -21,7 +21,7 @@ _EDITION = re.compile(r"\(?\s*incoterms?\s*®?\s*(\d{4})?\s*\)?", re.IGNORECASE)
 
 
 def check_trade_terms(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
-    """Is the trade term one of the eleven, and does it name a place? An invoice without one has nothing to check."""
+    """Is the trade term, where there is one, among the eleven, and does it name a place?"""
     field = inputs["invoice"]["fields"]["incoterm"]
     findings: list[Finding] = []
     checked: list[str] = []
