@@ -41,8 +41,14 @@ def cents(value: Decimal, places: int = 2) -> Decimal:
 
 
 NUMBER_STYLES = {
-    "point": (",", "."), "comma": (".", ","), "space": (" ", ","), "swiss": ("'", "."), "swiss2": ("’", "."),
-    "plain_point": ("", "."), "plain_comma": ("", ","), "spacepoint": (" ", "."),
+    "point": (",", "."),
+    "comma": (".", ","),
+    "space": (" ", ","),
+    "swiss": ("'", "."),
+    "swiss2": ("’", "."),
+    "plain_point": ("", "."),
+    "plain_comma": ("", ","),
+    "spacepoint": (" ", "."),
 }
 
 
@@ -60,9 +66,22 @@ def written(value: Decimal, style: str, places: int) -> str:
 
 def date_writer(rng: random.Random, lang: str, country: str):
     options = {
-        "en": ["%d/%m/%Y", "%d %B %Y", "%d %b %Y", "%Y-%m-%d", "%B %d, %Y", "%b %d, %Y", "%d-%b-%Y", "%d.%m.%Y", "%d/%m/%y", "%dth %B %Y"],
-        "de": ["%d.%m.%Y", "%d.%m.%y", "%d. %B %Y", "%Y-%m-%d"], "fr": ["%d/%m/%Y", "%d %B %Y", "%d.%m.%Y", "%d/%m/%y", "%Y-%m-%d", "%d-%m-%Y"],
-        "nl": ["%d-%m-%Y", "%d %B %Y", "%d/%m/%Y", "%Y-%m-%d", "%d-%m-%y"], "es": ["%d/%m/%Y", "%d de %B de %Y", "%d-%m-%Y", "%Y-%m-%d", "%d %b %Y"],
+        "en": [
+            "%d/%m/%Y",
+            "%d %B %Y",
+            "%d %b %Y",
+            "%Y-%m-%d",
+            "%B %d, %Y",
+            "%b %d, %Y",
+            "%d-%b-%Y",
+            "%d.%m.%Y",
+            "%d/%m/%y",
+            "%dth %B %Y",
+        ],
+        "de": ["%d.%m.%Y", "%d.%m.%y", "%d. %B %Y", "%Y-%m-%d"],
+        "fr": ["%d/%m/%Y", "%d %B %Y", "%d.%m.%Y", "%d/%m/%y", "%Y-%m-%d", "%d-%m-%Y"],
+        "nl": ["%d-%m-%Y", "%d %B %Y", "%d/%m/%Y", "%Y-%m-%d", "%d-%m-%y"],
+        "es": ["%d/%m/%Y", "%d de %B de %Y", "%d-%m-%Y", "%Y-%m-%d", "%d %b %Y"],
         "zh": ["%Y年%m月%d日", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y年%-m月%-d日", "%Y年 %m月 %d日"],
     }[lang]
     if lang == "en" and country in {"USA", ""}:
@@ -80,7 +99,15 @@ def date_writer(rng: random.Random, lang: str, country: str):
 
 
 def currency_for(rng: random.Random, lang: str, country: str) -> tuple[str, str]:
-    home = {"United Kingdom": "GBP", "USA": "USD", "Canada": "CAD", "Australia": "AUD", "Schweiz": "CHF", "Suisse": "CHF", "México": "MXN"}.get(country)
+    home = {
+        "United Kingdom": "GBP",
+        "USA": "USD",
+        "Canada": "CAD",
+        "Australia": "AUD",
+        "Schweiz": "CHF",
+        "Suisse": "CHF",
+        "México": "MXN",
+    }.get(country)
     if lang == "zh":
         home = "CNY"
     if lang == "en" and country == "":
@@ -88,8 +115,22 @@ def currency_for(rng: random.Random, lang: str, country: str) -> tuple[str, str]
     code = home or "EUR"
     if rng.random() < 0.22:
         code = rng.choice(["EUR", "USD", "GBP", "CHF", "SEK", "JPY", "PLN", "CNY", "DKK", "SGD", "HKD", "AUD"])
-    marks = {"EUR": ["€", "EUR", "€"], "USD": ["$", "USD", "US$"], "GBP": ["£", "GBP"], "CHF": ["CHF", "Fr."], "CNY": ["¥", "￥", "CNY", "RMB", "元"], "JPY": ["JPY", "¥"],
-             "CAD": ["CAD", "C$", "$"], "AUD": ["AUD", "A$", "$"], "MXN": ["MXN", "$"], "SEK": ["SEK", "kr"], "DKK": ["DKK"], "PLN": ["PLN", "zł"], "SGD": ["SGD", "S$"], "HKD": ["HKD", "HK$"]}
+    marks = {
+        "EUR": ["€", "EUR", "€"],
+        "USD": ["$", "USD", "US$"],
+        "GBP": ["£", "GBP"],
+        "CHF": ["CHF", "Fr."],
+        "CNY": ["¥", "￥", "CNY", "RMB", "元"],
+        "JPY": ["JPY", "¥"],
+        "CAD": ["CAD", "C$", "$"],
+        "AUD": ["AUD", "A$", "$"],
+        "MXN": ["MXN", "$"],
+        "SEK": ["SEK", "kr"],
+        "DKK": ["DKK"],
+        "PLN": ["PLN", "zł"],
+        "SGD": ["SGD", "S$"],
+        "HKD": ["HKD", "HK$"],
+    }
     mark = rng.choice(marks[code])
     if mark in {"$", "kr"} and code != home:
         mark = code
@@ -117,8 +158,23 @@ def number_text(rng: random.Random, lang: str, day: dt.date) -> str:
     n = rng.randint(1, 99999)
     if lang == "zh" and rng.random() < 0.5:
         return "".join(rng.choice("0123456789") for _ in range(rng.choice([8, 20])))
-    return rng.choice([f"INV-{day.year}-{n:04d}", f"{n:05d}", f"{day.year}{n:05d}", f"RE-{n}", f"{day.year}/{n % 1000:03d}", f"F{day.year % 100}-{n:05d}", f"{rng.choice('ABCKLRSTVX')}{rng.choice('ABCKLRSTVX')}{n:06d}",
-                       f"{day.year}-{day.month:02d}-{n % 1000:03d}", f"{n:05d}-{rng.choice('AB')}", f"FA{n:06d}", f"SI-{n:05d}", f"{rng.randint(1000000, 99999999)}", f"{n % 9000 + 1000}.{day.year}"])
+    return rng.choice(
+        [
+            f"INV-{day.year}-{n:04d}",
+            f"{n:05d}",
+            f"{day.year}{n:05d}",
+            f"RE-{n}",
+            f"{day.year}/{n % 1000:03d}",
+            f"F{day.year % 100}-{n:05d}",
+            f"{rng.choice('ABCKLRSTVX')}{rng.choice('ABCKLRSTVX')}{n:06d}",
+            f"{day.year}-{day.month:02d}-{n % 1000:03d}",
+            f"{n:05d}-{rng.choice('AB')}",
+            f"FA{n:06d}",
+            f"SI-{n:05d}",
+            f"{rng.randint(1000000, 99999999)}",
+            f"{n % 9000 + 1000}.{day.year}",
+        ]
+    )
 
 
 def make_invoice(rng: random.Random, lang: str) -> Invoice:
@@ -131,7 +187,14 @@ def make_invoice(rng: random.Random, lang: str) -> Invoice:
     code, mark = currency_for(rng, lang, place[2])
     places = 0 if code == "JPY" else 2
     swiss = place[2] in {"Schweiz", "Suisse"}
-    styles = {"en": ["point", "point", "plain_point"], "de": ["comma", "comma", "plain_comma"], "fr": ["space", "space", "comma", "plain_comma"], "nl": ["comma"], "es": ["comma", "comma", "plain_comma"], "zh": ["plain_point", "point"]}[lang]
+    styles = {
+        "en": ["point", "point", "plain_point"],
+        "de": ["comma", "comma", "plain_comma"],
+        "fr": ["space", "space", "comma", "plain_comma"],
+        "nl": ["comma"],
+        "es": ["comma", "comma", "plain_comma"],
+        "zh": ["plain_point", "point"],
+    }[lang]
     style = rng.choice(["swiss", "swiss2", "plain_point", "spacepoint"] if swiss else styles)
     scale = rng.choice([1, 1, 10, 60]) * (100 if code == "JPY" else 1)
     rows, net = [], Decimal(0)
@@ -152,14 +215,28 @@ def make_invoice(rng: random.Random, lang: str) -> Invoice:
         freight = cents(Decimal(rng.randint(400, 9000)) / 100 * (100 if code == "JPY" else 1), places)
         summary.append((label["shipping"], freight))
         base += freight
-    rates = {"en": [20, 8.25, 5, 10], "de": [19, 7, 8.1], "fr": [20, 5.5, 10], "nl": [21, 9], "es": [21, 10], "zh": [13, 6, 9]}[lang]
+    rates = {
+        "en": [20, 8.25, 5, 10],
+        "de": [19, 7, 8.1],
+        "fr": [20, 5.5, 10],
+        "nl": [21, 9],
+        "es": [21, 10],
+        "zh": [13, 6, 9],
+    }[lang]
     kind = rng.random()
     tax_rows: list[tuple[str, Decimal]] = []
     rate_text = lambda rate: f"{rate}".replace(".", NUMBER_STYLES[style][1])  # noqa: E731
     if kind < 0.72:
         rate = rng.choice(rates)
         tax = cents(base * Decimal(str(rate)) / 100, places)
-        words = rng.choice([f"{label['tax']} {rate_text(rate)}%", f"{label['tax']} ({rate_text(rate)} %)", f"{rate_text(rate)}% {label['tax']}", label["tax"]])
+        words = rng.choice(
+            [
+                f"{label['tax']} {rate_text(rate)}%",
+                f"{label['tax']} ({rate_text(rate)} %)",
+                f"{rate_text(rate)}% {label['tax']}",
+                label["tax"],
+            ]
+        )
         tax_rows = [(words, tax)]
     elif kind < 0.87:
         first = cents(base * Decimal("0.6"), places)
@@ -170,7 +247,23 @@ def make_invoice(rng: random.Random, lang: str) -> Invoice:
     net_first = [(label["net"], net)] if summary or tax_rows or rng.random() < 0.5 else []
     sign = -1 if negative else 1
     money = [*net_first, *summary, *tax_rows, (label["total"], total)]
-    if rng.random() < 0.08 and label["total"] not in {"Balance Due", "Amount due", "TOTAL DUE", "Zu zahlen", "Zahlbetrag", "Net à payer", "À payer", "Total à payer", "Te betalen", "Te voldoen", "Total a pagar", "应付总额", "Totaal te voldoen", "Total payable", "Amount payable"}:
+    if rng.random() < 0.08 and label["total"] not in {
+        "Balance Due",
+        "Amount due",
+        "TOTAL DUE",
+        "Zu zahlen",
+        "Zahlbetrag",
+        "Net à payer",
+        "À payer",
+        "Total à payer",
+        "Te betalen",
+        "Te voldoen",
+        "Total a pagar",
+        "应付总额",
+        "Totaal te voldoen",
+        "Total payable",
+        "Amount payable",
+    }:
         money.append((label["paid"], Decimal(0)))
     mark_style = rng.choice(["before", "before_space", "after", "total_only", "none"])
     labelled = mark_style == "none"
@@ -183,19 +276,52 @@ def make_invoice(rng: random.Random, lang: str) -> Invoice:
         joint = "" if mark_style == "before" and not mark[-1].isalpha() else " "
         return f"-{mark}{joint}{text[1:]}" if text.startswith("-") else f"{mark}{joint}{text}"
 
-    totals = [(name, with_mark(written(value * sign, style, places), i == len(money) - 1 or name == label["total"])) for i, (name, value) in enumerate(money)]
+    totals = [
+        (name, with_mark(written(value * sign, style, places), i == len(money) - 1 or name == label["total"]))
+        for i, (name, value) in enumerate(money)
+    ]
     number = number_text(rng, lang, day)
     country = {"de": "DE", "fr": "FR", "nl": "NL", "es": "ES", "en": "GB", "zh": ""}[lang]
     country = "CH" if swiss else {"Österreich": "AT", "Belgique": "BE", "België": "BE"}.get(place[2], country)
     other = rng.choice(PLACES[lang])
     supplier, buyer = rng.sample(COMPANIES[lang], 2)
     return Invoice(
-        lang=lang, label=label, supplier=supplier, supplier_address=[part for part in place if part], buyer=buyer, buyer_address=[part for part in other[:2] if part], number=number,
+        lang=lang,
+        label=label,
+        supplier=supplier,
+        supplier_address=[part for part in place if part],
+        buyer=buyer,
+        buyer_address=[part for part in other[:2] if part],
+        number=number,
         dates={"date": write(day), "due": write(due), "delivery": write(shipped), "orderdate": write(ordered)},
-        ids={"order": rng.choice([f"PO-{rng.randint(1000, 99999)}", f"{rng.randint(100000, 9999999)}"]), "customer": f"{rng.choice(['', 'K', 'C-'])}{rng.randint(100, 99999)}", "note": f"LS{rng.randint(1000, 99999)}",
-             "vat": f"{country or '9131'}{rng.randint(100000000, 999999999)}", "tel": f"+{rng.randint(30, 49)} {rng.randint(20, 999)} {rng.randint(100000, 9999999)}"},
-        items=rows, totals=totals, currency_mark=(rng.choice([code, code, f"{code} ({mark})"]) if labelled else ""), iban=iban(rng, country) if country not in {"", "US"} else "",
-        hs_code=rng.choice(["850760", "84131100", "7318.15", "9403.30.00"]) if rng.random() < 0.2 else None, incoterm=rng.choice(["FOB Shanghai", "CIF Rotterdam", "DAP Hamburg", "EXW Lyon"]) if rng.random() < 0.2 else None,
-        terms=label["termtext"], letter=[line.format(d=write(ordered), e=write(shipped)) for line in LABELS[lang]["letter"]], slogan=label["slogan"], title=label["title"],
-        truth={"number": number, "date": day.isoformat(), "due_date": due.isoformat(), "currency": code, "total": f"{total * sign:.{places}f}", "tax": f"{tax_total * sign:.{places}f}", "supplier": supplier, "lang": lang, "rows": str(len(rows))},
+        ids={
+            "order": rng.choice([f"PO-{rng.randint(1000, 99999)}", f"{rng.randint(100000, 9999999)}"]),
+            "customer": f"{rng.choice(['', 'K', 'C-'])}{rng.randint(100, 99999)}",
+            "note": f"LS{rng.randint(1000, 99999)}",
+            "vat": f"{country or '9131'}{rng.randint(100000000, 999999999)}",
+            "tel": f"+{rng.randint(30, 49)} {rng.randint(20, 999)} {rng.randint(100000, 9999999)}",
+        },
+        items=rows,
+        totals=totals,
+        currency_mark=(rng.choice([code, code, f"{code} ({mark})"]) if labelled else ""),
+        iban=iban(rng, country) if country not in {"", "US"} else "",
+        hs_code=rng.choice(["850760", "84131100", "7318.15", "9403.30.00"]) if rng.random() < 0.2 else None,
+        incoterm=rng.choice(["FOB Shanghai", "CIF Rotterdam", "DAP Hamburg", "EXW Lyon"])
+        if rng.random() < 0.2
+        else None,
+        terms=label["termtext"],
+        letter=[line.format(d=write(ordered), e=write(shipped)) for line in LABELS[lang]["letter"]],
+        slogan=label["slogan"],
+        title=label["title"],
+        truth={
+            "number": number,
+            "date": day.isoformat(),
+            "due_date": due.isoformat(),
+            "currency": code,
+            "total": f"{total * sign:.{places}f}",
+            "tax": f"{tax_total * sign:.{places}f}",
+            "supplier": supplier,
+            "lang": lang,
+            "rows": str(len(rows)),
+        },
     )

@@ -1,0 +1,184 @@
+"""The invoice number: the identifier that an invoice-number label owns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.packs.invoice.extraction.confidence import Assessment, margin_factor, ocr_factor
+from agents.packs.invoice.extraction.contest import Claim, contest
+from agents.packs.invoice.extraction.folding import compacted
+from agents.packs.invoice.extraction.frame import Sheet, Span
+from agents.packs.invoice.extraction.labels import Label
+from agents.packs.invoice.extraction.model import Alternative, Field
+from agents.packs.invoice.extraction.relation import Link, Neighbours
+
+_TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-/._#&+]*")
+_AMOUNT_LIKE = re.compile(r"^\d{1,3}(?:[.,]\d{3})*[.,]\d{2}$")
+_SUSPECT = re.compile(r"(?<=\d)[OoIlSB](?=\d)|(?<=[A-Z])[l](?=[A-Z\d])|(?<=[A-Z-])[01](?=[A-Z])")
+_KINDS = frozenset(
+    {
+        "number",
+        "title",
+        "other_id",
+        "hs",
+        "total",
+        "date",
+        "due",
+        "other_date",
+        "tax",
+        "net",
+        "other_amount",
+        "quantity",
+        "rate",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identifier:
+    """A run of characters that may be an identifier."""
+
+    span: Span
+    shape: float
+    """How much it looks like an identifier, in [0, 1]."""
+
+    @property
+    def value(self) -> str:
+        """As printed; spaces the OCR put around hyphens and slashes are taken out."""
+        return re.sub(r"\s*([-/])\s*", r"\1", self.span.text)
+
+
+def find_identifiers(sheet: Sheet, labels: Sequence[Label], blocked: Sequence[Span]) -> list[Identifier]:
+    """Every token with a digit, and runs of such tokens, outside labels and `blocked` spans."""
+    barriers: dict[int, list[tuple[int, int]]] = {}
+    for span in [label.span for label in labels] + list(blocked):
+        barriers.setdefault(span.segment.index, []).append((span.start, span.end))
+    found: list[Identifier] = []
+    for segment in sheet.segments:
+        tokens = []
+        for match in _TOKEN.finditer(segment.text):
+            start, end = match.start(), match.start() + len(match.group().rstrip("-/._#&+"))
+            start = max(
+                [start, *(stop for begin, stop in barriers.get(segment.index, ()) if begin <= start < stop)]
+            )
+            if end > start and not any(
+                begin < end and start < stop for begin, stop in barriers.get(segment.index, ())
+            ):
+                tokens.append((start, end))
+        for start, end in _runs(segment.text, tokens):
+            text = segment.text[start:end]
+            if any(char.isdigit() for char in text):
+                found.append(Identifier(span=Span(segment=segment, start=start, end=end), shape=_shape(text)))
+    return found
+
+
+def _runs(text: str, tokens: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join tokens that belong together, such as ``INV 2024 - 001``, across single spaces."""
+    runs: list[tuple[int, int]] = []
+    for start, end in tokens:
+        if runs:
+            before, gap = text[runs[-1][0] : runs[-1][1]], text[runs[-1][1] : start]
+            here = text[start:end]
+            joined = gap in {" - ", "- ", " -", " / ", "/ ", " /", "-", "/"} and _part(before) and _part(here)
+            prefix = (
+                gap == " " and before.isupper() and before.isalpha() and len(before) <= 5 and here[0].isdigit()
+            )
+            if joined or prefix:
+                runs[-1] = (runs[-1][0], end)
+                continue
+        runs.append((start, end))
+    return runs
+
+
+def _part(text: str) -> bool:
+    return any(char.isdigit() for char in text) or (text.isupper() and len(text) <= 6)
+
+
+def _shape(text: str) -> float:
+    digits = sum(char.isdigit() for char in text)
+    size = len(re.sub(r"\W", "", text))
+    if _AMOUNT_LIKE.match(text):
+        return 0.4
+    if size < 2:
+        return 0.35
+    if size < 3:
+        return 0.7
+    if size == 4 and re.match(r"^(?:19|20)\d\d$", text):
+        return 0.6
+    if re.search(r"[a-z]{4,}", text) and digits < 3:
+        return 0.4
+    return 0.9 if size > 24 else 1.0
+
+
+def choose_number(
+    sheet: Sheet, labels: Sequence[Label], identifiers: Sequence[Identifier], neighbours: Neighbours
+) -> Field:
+    """The invoice number with its confidence, or an absent field."""
+    contenders = [label for label in labels if label.kind in _KINDS and not label.is_head]
+
+    def worth(label: Label, index: int, link: Link) -> float:
+        shape = identifiers[index].shape
+        if label.kind == "title":
+            return (
+                0.62 * shape
+                if link.place == "same" and link.score > 0.9
+                else 0.5 * shape
+                if link.place == "right" and link.score > 0.85
+                else 0.0
+            )
+        return shape
+
+    claims = contest(
+        contenders, [item.span for item in identifiers], neighbours, worth, frozenset({"number", "title"})
+    )
+    ours = sorted([*claims.get("number", ()), *claims.get("title", ())], key=lambda claim: -_standing(claim))
+    ours = [claim for claim in ours if _standing(claim) > 0.1]
+    if not ours:
+        return Field.absent("number", "text", "no_labelled_number")
+    best = ours[0]
+    chosen = identifiers[best.value]
+    others = [claim for claim in ours[1:] if compacted(identifiers[claim.value].value) != compacted(chosen.value)]
+    confidence, reasons = _assess(sheet, identifiers, best, _standing(others[0]) if others else 0.0)
+    return Field(
+        name="number",
+        kind="text",
+        value=chosen.value,
+        confidence=confidence,
+        page=chosen.span.segment.page,
+        box=chosen.span.box,
+        source_text=chosen.span.text,
+        alternatives=tuple(
+            Alternative(value=identifiers[claim.value].value, confidence=min(confidence, _standing(claim) * 0.6), page=identifiers[claim.value].span.segment.page, box=identifiers[claim.value].span.box, source_text=identifiers[claim.value].span.text)
+            for claim in others[:3]
+        ),
+        reasons=reasons,
+    )  # fmt: skip
+
+
+def _standing(claim: Claim) -> float:
+    """Title and number labels are one kind here, so they are no rivals of each other."""
+    if claim.link.label.kind == "title":
+        return claim.standing if claim.owned else claim.standing * 0.9
+    return claim.standing
+
+
+def _assess(
+    sheet: Sheet, identifiers: Sequence[Identifier], best: Claim, second: float
+) -> tuple[float, tuple[str, ...]]:
+    chosen = identifiers[best.value]
+    label = best.link.label
+    wanted = compacted(chosen.value)
+    repeated = len(wanted) >= 4 and sum(wanted in segment.folded.compact for segment in sheet.segments) > 1
+    note = Assessment()
+    note.doubt(0.8, "label_is_title", when=label.kind == "title")
+    note.doubt(0.9, "label_weak", when=label.kind == "number" and label.strength < 0.8 and label.exact)
+    note.doubt(0.93, "label_misread", when=not label.exact)
+    note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)
+    note.doubt(0.6, "claimed_by_other_label", when=best.rival > best.score)
+    note.doubt(0.75, "not_first_choice_of_label", when=not best.owned)
+    note.doubt(margin_factor(_standing(best), second), "close_alternative")
+    note.doubt(0.5 + 0.5 * chosen.shape, "unlikely_shape", when=chosen.shape < 0.95)
+    note.doubt(ocr_factor([chosen.span.segment.line.confidence]), "ocr_unsure")
+    note.doubt(0.75, "letter_or_digit", when=bool(_SUSPECT.search(chosen.value)))
+    note.support(0.5, "repeated_in_document", when=repeated)
+    return note.result(), tuple(note.reasons)

@@ -1,0 +1,132 @@
+"""The invoice date and the due date among all dates of the page."""
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+
+from agents.packs.invoice.extraction.confidence import Assessment, margin_factor, ocr_factor
+from agents.packs.invoice.extraction.contest import Claim, contest
+from agents.packs.invoice.extraction.dates import DateFound
+from agents.packs.invoice.extraction.frame import Sheet
+from agents.packs.invoice.extraction.labels import Label
+from agents.packs.invoice.extraction.model import Alternative, Field
+from agents.packs.invoice.extraction.relation import Link, Neighbours
+
+_KINDS = frozenset({"date", "due", "other_date", "number", "other_id"})
+_EARLIEST, _LATEST = dt.date(1995, 1, 1), dt.date(2040, 1, 1)
+_TERM_DAYS = re.compile(r"(?<!\d)(\d{1,3})\s?(?:days?|tagen?|jours?|dagen|dias|giorni|天|日内)")
+
+
+def choose_dates(
+    sheet: Sheet, labels: Sequence[Label], dates: Sequence[DateFound], neighbours: Neighbours
+) -> tuple[Field, Field]:
+    """The invoice date and the due date, each with its confidence or absent."""
+    contenders = [label for label in labels if label.kind in _KINDS and not label.is_head]
+
+    def worth(label: Label, index: int, link: Link) -> float:
+        date = dates[index]
+        if label.kind in {"number", "other_id"}:
+            # An order number's label may be followed by its date; it only keeps eight-digit numbers from being dates.
+            return 0.9 if date.style == "bare" else 0.35 if link.place == "same" and link.score < 0.9 else 0.0
+        return 0.8 if date.style == "bare" else 1.0
+
+    claims = contest(contenders, [date.span for date in dates], neighbours, worth)
+    issued = _pick("date", claims.get("date", ()), dates, sheet)
+    due_claims = [claim for claim in claims.get("due", ()) if issued is None or claim.value != issued[0].value]
+    due = _pick("due", due_claims, dates, sheet)
+    if issued is None:
+        return _unlabelled(claims, dates, sheet), _field("due_date", due, dates, None, sheet)
+    return _field("date", issued, dates, due, sheet), _field("due_date", due, dates, issued, sheet)
+
+
+Picked = tuple[Claim, Sequence[Claim]]
+
+
+def _pick(kind: str, claims: Sequence[Claim], dates: Sequence[DateFound], sheet: Sheet) -> Picked | None:
+    usable = [claim for claim in claims if claim.standing > (0.12 if kind == "date" else 0.3)]
+    if not usable:
+        return None
+    # Of equally good ones the higher on the page is the invoice's own.
+    ranked = sorted(usable, key=lambda claim: -(claim.standing - 0.00005 * _depth(dates[claim.value], sheet)))
+    return ranked[0], [claim for claim in ranked[1:] if dates[claim.value].day != dates[ranked[0].value].day]
+
+
+def _depth(date: DateFound, sheet: Sheet) -> float:
+    return (date.span.segment.y0 - sheet.top) / sheet.unit
+
+
+def _field(
+    name: str, picked: Picked | None, dates: Sequence[DateFound], partner: Picked | None, sheet: Sheet
+) -> Field:
+    if picked is None:
+        return Field.absent(name, "date", "no_labelled_date")
+    best, others = picked
+    date = dates[best.value]
+    label = best.link.label
+    note = Assessment()
+    note.doubt(0.93, "label_weak", when=label.strength < 0.8 and label.exact)
+    note.doubt(0.93, "label_misread", when=not label.exact)
+    note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)
+    note.doubt(0.6, "claimed_by_other_label", when=best.rival > best.score)
+    note.doubt(0.8, "not_first_choice_of_label", when=not best.owned)
+    note.doubt(margin_factor(best.standing, others[0].standing if others else 0.0), "close_alternative")
+    _doubt_date(note, date)
+    if partner is not None:
+        _compare(note, name, date.day, dates[partner[0].value].day, sheet)
+    return _as_field(name, date, note, [dates[claim.value] for claim in others[:3]])
+
+
+def _doubt_date(note: Assessment, date: DateFound) -> None:
+    note.doubt(max(0.3, date.certainty), "day_month_order", when=date.certainty < 0.97)
+    note.doubt(0.5, "implausible_year", when=not _EARLIEST <= date.day <= _LATEST)
+    note.doubt(0.9, "eight_digits", when=date.style == "bare")
+    note.doubt(ocr_factor([date.span.segment.line.confidence]), "ocr_unsure")
+
+
+def _compare(note: Assessment, name: str, day: dt.date, partner: dt.date, sheet: Sheet) -> None:
+    """Invoice date and due date must be in order and not years apart; printed terms that fit confirm both."""
+    issued, due = (day, partner) if name == "date" else (partner, day)
+    days = (due - issued).days
+    if not -1 <= days <= 200:
+        note.doubt(0.6, "due_date_out_of_order")
+        return
+    terms = {int(match[1]) for segment in sheet.segments for match in _TERM_DAYS.finditer(segment.folded.plain)}
+    note.support(0.5, "terms_agree", when=days in terms and days > 0)
+
+
+def _unlabelled(claims: Mapping[str, Sequence[Claim]], dates: Sequence[DateFound], sheet: Sheet) -> Field:
+    """Without a label only a date that nobody else claims may be the invoice's, and a person should look."""
+    claimed = {
+        claim.value
+        for kind in ("due", "other_date", "number", "other_id")
+        for claim in claims.get(kind, ())
+        if claim.standing > 0.4
+    }
+    free = [date for index, date in enumerate(dates) if index not in claimed and date.style != "bare"]
+    if not free:
+        return Field.absent("date", "date", "no_date")
+    free.sort(key=lambda date: _depth(date, sheet))
+    note = Assessment(value=0.7 if len({date.day for date in free}) == 1 else 0.5)
+    note.reasons.append("no_label")
+    _doubt_date(note, free[0])
+    return _as_field("date", free[0], note, free[1:4])
+
+
+def _as_field(name: str, date: DateFound, note: Assessment, others: Sequence[DateFound]) -> Field:
+    confidence = note.result()
+    ranked = [(date.other, date)] if date.other else []
+    ranked += [(other.day, other) for other in others]
+    return Field(
+        name=name,
+        kind="date",
+        value=date.day.isoformat(),
+        confidence=confidence,
+        page=date.span.segment.page,
+        box=date.span.box,
+        source_text=date.span.text,
+        alternatives=tuple(
+            Alternative(value=day.isoformat(), confidence=round(min(confidence, 1 - confidence), 3), page=other.span.segment.page, box=other.span.box, source_text=other.span.text)
+            for day, other in ranked[:3]
+        ),
+        reasons=tuple(note.reasons),
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""Check an extracted field against the OCR text at its box: nothing may be answered that is not on the page."""
+
+from decimal import Decimal
+
+from agents.packs.invoice.extraction.amounts import readings
+from agents.packs.invoice.extraction.currency import currencies_in
+from agents.packs.invoice.extraction.dates import parse_text
+from agents.packs.invoice.extraction.folding import compacted, fold
+from agents.packs.invoice.extraction.marks import COUNTRY_CURRENCY, COUNTRY_WORDS
+from agents.packs.invoice.extraction.model import Field
+from tools.document.reading import Box, DocumentReading
+
+
+def verify_in_text(reading: DocumentReading, field: Field) -> bool:
+    """True when the field's source text stands in the OCR lines at its box and yields its value.
+
+    A field without a value has nothing to verify and is True.
+    """
+    if field.value is None:
+        return True
+    if field.box is None or field.page is None:
+        return False
+    texts = [
+        line.text
+        for page in reading.pages
+        if page.page == field.page
+        for line in page.lines
+        if _touch(line.box, field.box)
+    ]
+    if not all(any(piece in text for text in texts) for piece in field.source_text.split("\n")):
+        return False
+    return value_follows(field)
+
+
+def value_follows(field: Field) -> bool:
+    """True when the field's value can be read from its source text alone."""
+    value = field.value or ""
+    if field.kind == "date":
+        return value in {day.isoformat() for day in parse_text(field.source_text)}
+    if field.kind == "amount":
+        return _amount_follows(Decimal(value), field.source_text)
+    if field.kind == "currency":
+        return _currency_follows(value, field.source_text)
+    return compacted(value) == compacted(field.source_text) or compacted(value) in compacted(field.source_text)
+
+
+def _amount_follows(value: Decimal, source: str) -> bool:
+    sums = {Decimal(0)}
+    for piece in source.split("\n"):
+        options = {option[0] for option in _numbers(piece)}
+        sums = {total + sign * option for total in sums for option in options for sign in (1, -1)}
+    return value in sums
+
+
+def _numbers(piece: str) -> list[tuple[Decimal, str, int]]:
+    plain = fold(piece).plain
+    digits = [index for index, char in enumerate(plain) if char.isdigit()]
+    return readings(plain[digits[0] : digits[-1] + 1]) if digits else []
+
+
+def _currency_follows(code: str, source: str) -> bool:
+    plain = fold(source).plain
+    if code in currencies_in(plain):
+        return True
+    countries = {country for country, currency in COUNTRY_CURRENCY.items() if currency == code}
+    named = any(word in plain for country in countries for word in COUNTRY_WORDS.get(country, ()))
+    prefixed = compacted(source).removeprefix("iban")[:2].upper() in countries
+    return named or prefixed
+
+
+def _touch(a: Box, b: Box) -> bool:
+    return a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
