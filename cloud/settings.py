@@ -1,0 +1,165 @@
+"""What the server is told: defaults, a TOML file, PODIUM_* variables, flags; each value knows its source."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from podium.errors import InvalidRequest
+from podium.link import is_loopback
+
+FILE_NAME = "podium.toml"
+ENVIRONMENT_PREFIX = "PODIUM_"
+
+
+class SettingsInvalid(InvalidRequest):
+    """A setting is unknown or has a value it cannot have; `evidence` names each with its source."""
+
+    code = "SETTINGS_INVALID"
+    advice = "Mend the settings listed; `podium config show` lists all of them with their sources."
+
+
+class Settings(BaseModel):
+    """Every setting of `podium serve`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    listen: str = Field("127.0.0.1:7443", description="HOST:PORT to listen on; port 0 takes a free one")
+    data: Path = Field(Path("var"), description="data directory: event log, blobs, reports, TLS files")
+    insecure_loopback: bool = Field(False, description="serve without TLS, on loopback addresses only")
+    tls_certificate: Path | None = Field(None, description="PEM file of the server's certificate chain")
+    tls_key: Path | None = Field(None, description="PEM file of the certificate's private key")
+    packs: Path | None = Field(None, description="folder of packs; those that ship with Podium when unset")
+    workers: int = Field(1, ge=1, le=64, description="workers in this process")
+    tasks_per_worker: int = Field(8, ge=1, le=1000, description="tasks a worker runs at once")
+    agent_threads: int = Field(4, ge=1, le=256, description="threads that run agents")
+    lease_seconds: float = Field(30, ge=1, le=3600, description="how long a worker holds a task without renewal")
+    grace_seconds: float = Field(10, ge=0, le=600, description="how long a stop waits for running steps")
+    call_limit_seconds: float = Field(30, gt=0, le=600, description="longest time for a unary call")
+    task_limit_seconds: float = Field(
+        3600, gt=0, le=30 * 86400, description="a task's time limit when its caller sets none"
+    )
+    blob_max_bytes: int = Field(64 * 2**20, gt=0, le=2**40, description="largest single blob")
+    blobs_max_bytes: int = Field(8 * 2**30, gt=0, le=2**50, description="all blobs together")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged to stderr")
+
+    @field_validator("listen")
+    @classmethod
+    def _is_host_and_port(cls, listen: str) -> str:
+        host, separator, port = listen.rpartition(":")
+        if not separator or not host.strip("[]") or not port.isdecimal() or int(port) > 65535:
+            raise ValueError(f"{listen!r} is not HOST:PORT")
+        return listen
+
+    @model_validator(mode="after")
+    def _tls_is_whole_or_absent(self) -> "Settings":
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key go together")
+        if self.insecure_loopback and self.tls_certificate is not None:
+            raise ValueError("insecure_loopback serves without TLS, so tls_certificate has no use")
+        if self.insecure_loopback and not is_loopback(self.host):
+            raise ValueError(f"insecure_loopback serves loopback addresses only, and {self.host} is not one")
+        return self
+
+    @property
+    def host(self) -> str:
+        """The host of `listen`, without brackets."""
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def grace(self) -> timedelta:
+        """`grace_seconds`."""
+        return timedelta(seconds=self.grace_seconds)
+
+    @property
+    def lease(self) -> timedelta:
+        """`lease_seconds`."""
+        return timedelta(seconds=self.lease_seconds)
+
+    @property
+    def call_limit(self) -> timedelta:
+        """`call_limit_seconds`."""
+        return timedelta(seconds=self.call_limit_seconds)
+
+    @property
+    def task_limit(self) -> timedelta:
+        """`task_limit_seconds`."""
+        return timedelta(seconds=self.task_limit_seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The settings in force and where each came from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+    """By name: ``default``, ``file PATH``, ``environment PODIUM_X`` or ``flag --x``."""
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """Every setting with its value, source and meaning."""
+        values = self.settings.model_dump(mode="json")
+        return {
+            name: {"value": values[name], "source": self.sources[name], "meaning": field.description or ""}
+            for name, field in Settings.model_fields.items()
+        }
+
+
+def load_settings(
+    *, flags: Mapping[str, Any], environment: Mapping[str, str], config: Path | None = None
+) -> Loaded:
+    """Put the settings together.
+
+    Args:
+        flags: values given on the command line, by setting; None counts as not given.
+        environment: the process's environment.
+        config: the TOML file; without it, `podium.toml` in the data directory if there is one.
+
+    Raises:
+        SettingsInvalid: a value is wrong or a name in the file unknown; every one is listed with its source.
+    """
+    given = {
+        name: (value, f"flag --{name.replace('_', '-')}") for name, value in flags.items() if value is not None
+    }
+    exported = {
+        name: (value, f"environment {variable}")
+        for name in Settings.model_fields
+        if (value := environment.get(variable := ENVIRONMENT_PREFIX + name.upper())) is not None
+    }
+    path = config or _in_data_directory(exported | given)
+    merged = _from_file(path, required=config is not None) | exported | given
+    try:
+        settings = Settings.model_validate({name: value for name, (value, _) in merged.items()})
+    except ValidationError as error:
+        evidence = [_explain(item["loc"], item["msg"], merged) for item in error.errors()]
+        raise SettingsInvalid(
+            f"{len(evidence)} settings are wrong: {'; '.join(evidence)}", evidence=evidence
+        ) from error
+    sources = {name: merged[name][1] if name in merged else "default" for name in Settings.model_fields}
+    return Loaded(settings=settings, sources=sources)
+
+
+def _in_data_directory(above: Mapping[str, tuple[Any, str]]) -> Path:
+    data = above["data"][0] if "data" in above else Settings.model_fields["data"].default
+    return Path(data) / FILE_NAME
+
+
+def _from_file(path: Path, *, required: bool) -> dict[str, tuple[Any, str]]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if required:
+            raise SettingsInvalid(f"there is no settings file {path}") from error
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsInvalid(f"the settings file {path} cannot be read: {error}") from error
+    return {name: (value, f"file {path}") for name, value in content.items()}
+
+
+def _explain(place: tuple[int | str, ...], message: str, merged: Mapping[str, tuple[Any, str]]) -> str:
+    name = str(place[0]) if place else ""
+    source = f" (from {merged[name][1]})" if name in merged else ""
+    return f"{name}{source}: {message}" if name else message

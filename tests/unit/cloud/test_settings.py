@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+
+from cloud.settings import SettingsInvalid, load_settings
+
+
+def test_flags_win_over_environment_over_file_over_defaults(tmp_path: Path) -> None:
+    config = tmp_path / "podium.toml"
+    config.write_text('workers = 2\ntasks_per_worker = 3\nagent_threads = 5\nlog_level = "debug"\n')
+    loaded = load_settings(
+        flags={"data": tmp_path, "workers": 4, "listen": None},
+        environment={"PODIUM_WORKERS": "9", "PODIUM_TASKS_PER_WORKER": "7", "HOME": "/"},
+    )
+    assert (loaded.settings.workers, loaded.sources["workers"]) == (4, "flag --workers")
+    assert loaded.settings.tasks_per_worker == 7
+    assert loaded.sources["tasks_per_worker"] == "environment PODIUM_TASKS_PER_WORKER"
+    assert (loaded.settings.agent_threads, loaded.sources["agent_threads"]) == (5, f"file {config}")
+    assert (loaded.settings.listen, loaded.sources["listen"]) == ("127.0.0.1:7443", "default")
+    shown = loaded.to_json()
+    assert shown["log_level"]["value"] == "debug"
+    assert all(entry["meaning"] for entry in shown.values())
+
+
+def test_a_named_file_wins_over_the_one_in_the_data_directory(tmp_path: Path) -> None:
+    (tmp_path / "podium.toml").write_text("workers = 2\n")
+    other = tmp_path / "other.toml"
+    other.write_text(f'workers = 3\ndata = "{tmp_path}"\n')
+    loaded = load_settings(flags={}, environment={}, config=other)
+    assert loaded.settings.workers == 3
+    assert loaded.settings.data == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("wrokers = 2", "wrokers"),
+        ("workers = 0", "workers"),
+        ('workers = "many"', "workers"),
+        ("grace_seconds = nan", "grace_seconds"),
+        ('listen = "7443"', "listen"),
+        ('listen = "127.0.0.1:70000"', "listen"),
+        ('tls_key = "k.pem"', "tls_certificate"),
+        ("workers = = 1", "podium.toml"),
+        ("\x00", "podium.toml"),
+    ],
+)
+def test_wrong_settings_are_named_with_their_file(tmp_path: Path, content: str, named: str) -> None:
+    (tmp_path / "podium.toml").write_text(content)
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings(flags={"data": tmp_path}, environment={})
+    assert named in caught.value.message
+
+
+def test_a_named_file_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsInvalid):
+        load_settings(flags={}, environment={}, config=tmp_path / "no.toml")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.2", "example.org", "[::]"])
+def test_without_tls_only_loopback_is_served(host: str) -> None:
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings(flags={"listen": f"{host}:0", "insecure_loopback": True, "data": "/nowhere"}, environment={})
+    assert "loopback" in caught.value.message
+    load_settings(flags={"listen": f"{host}:0", "data": "/nowhere"}, environment={})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.8.8"])
+def test_loopback_may_be_served_without_tls(host: str) -> None:
+    flags = {"listen": f"{host}:0", "insecure_loopback": True, "data": "/nowhere"}
+    assert load_settings(flags=flags, environment={}).settings.insecure_loopback

@@ -1,0 +1,83 @@
+import ssl
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from cloud.tls import TlsFilesUnusable, given_identity, local_identity
+
+NAMES = ("localhost", "127.0.0.1", "::1", "box.example")
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+def test_an_authority_and_a_certificate_are_made_once(tmp_path: Path) -> None:
+    first = local_identity(tmp_path / "tls", host_names=NAMES, clock=lambda: NOW)
+    again = local_identity(tmp_path / "tls", host_names=NAMES, clock=lambda: NOW)
+    assert first == again
+    assert first.ca_file == tmp_path / "tls" / "ca.pem"
+    names = x509.load_pem_x509_certificate(first.certificate_pem).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    assert set(names.value.get_values_for_type(x509.DNSName)) == {"localhost", "box.example"}
+    assert len(names.value.get_values_for_type(x509.IPAddress)) == 2
+    for private in ("ca.key", "server.key"):
+        assert stat.S_IMODE((tmp_path / "tls" / private).stat().st_mode) == 0o600
+
+
+def test_a_tls_library_accepts_the_chain(tmp_path: Path) -> None:
+    identity = local_identity(tmp_path, host_names=NAMES, clock=lambda: datetime.now(UTC))
+    client = ssl.create_default_context(cafile=str(identity.ca_file))
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = client.wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    theirs = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (ours, theirs):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    assert ours.version() in ("TLSv1.2", "TLSv1.3")
+
+
+def test_a_certificate_is_renewed_before_it_ends_and_for_new_names(tmp_path: Path) -> None:
+    first = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    later = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW + timedelta(days=340))
+    renamed = local_identity(tmp_path, host_names=(*NAMES, "new"), clock=lambda: NOW + timedelta(days=340))
+    assert len({first.certificate_pem, later.certificate_pem, renamed.certificate_pem}) == 3
+    assert first.ca_file is not None
+    authority = x509.load_pem_x509_certificate(first.ca_file.read_bytes())
+    x509.load_pem_x509_certificate(renamed.certificate_pem).verify_directly_issued_by(authority)
+
+
+def test_a_new_authority_signs_anew(tmp_path: Path) -> None:
+    first = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    (tmp_path / "ca.pem").unlink()
+    second = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    assert second.ca_file is not None
+    authority = x509.load_pem_x509_certificate(second.ca_file.read_bytes())
+    x509.load_pem_x509_certificate(second.certificate_pem).verify_directly_issued_by(authority)
+    assert first.certificate_pem != second.certificate_pem
+
+
+def test_an_authority_without_its_key_is_told(tmp_path: Path) -> None:
+    local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    (tmp_path / "ca.key").unlink()
+    with pytest.raises(TlsFilesUnusable, match=r"ca\.key"):
+        local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+
+
+def test_an_operators_files_must_fit(tmp_path: Path) -> None:
+    local_identity(tmp_path / "a", host_names=NAMES, clock=lambda: NOW)
+    local_identity(tmp_path / "b", host_names=NAMES, clock=lambda: NOW)
+    own = given_identity(tmp_path / "a" / "server.pem", tmp_path / "a" / "server.key")
+    assert own.ca_file is None
+    with pytest.raises(TlsFilesUnusable, match="does not belong"):
+        given_identity(tmp_path / "a" / "server.pem", tmp_path / "b" / "server.key")
+    with pytest.raises(TlsFilesUnusable, match="not a PEM certificate"):
+        given_identity(tmp_path / "a" / "server.key", tmp_path / "a" / "server.key")
+    with pytest.raises(TlsFilesUnusable, match="cannot be read"):
+        given_identity(tmp_path / "no.pem", tmp_path / "a" / "server.key")
