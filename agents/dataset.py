@@ -1,18 +1,18 @@
 """A warehouse with what it means: what agents that answer questions from data share."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.invocation import AgentContext
-from podium.errors import InternalError
 from tools.sql.intent import Interval
 from tools.sql.model import SemanticModel, load_model
 
 if TYPE_CHECKING:
+    from tools.sql.describe import WarehouseDescription
     from tools.sql.warehouse import Warehouse
 
 
@@ -65,13 +65,8 @@ class Dataset:
             return self._opened[0]
 
     @cached_property
-    def schema(self) -> Mapping[str, Mapping[str, str]]:
-        """The tables that may be read, with their columns and types.
+    def description(self) -> "WarehouseDescription":
+        """Tables, columns and the values of text dimensions, as they are in the database."""
+        from tools.sql.describe import describe
 
-        Raises:
-            InternalError: the model names a table that the database does not have.
-        """
-        tables = self.warehouse.tables()
-        if absent := sorted(set(self.model.tables) - set(tables)):
-            raise InternalError(f"dataset {self.name}: the database has no table {absent[0]}")
-        return {name: tables[name] for name in self.model.tables}
+        return describe(self.warehouse, self.model)

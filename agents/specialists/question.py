@@ -11,7 +11,7 @@ from tools.sql.intent import Change, Filter, Granularity, Interval, Order, Seman
 from tools.sql.model import SemanticModel
 
 Kind = Literal["values", "changes", "share"]
-Comparison = Literal["previous_period", "same_period_last_year"]
+Comparison = Literal["previous_period", "same_period_last_year"] | Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Question:
                 dimension=intent["dimension"],
                 filters=tuple(Filter.model_validate(part) for part in intent["filters"]),
                 interval=Interval.model_validate(intent["interval"]),
-                comparison=intent["comparison"],
+                comparison=_comparison(intent["comparison"]),
                 change=Change.model_validate(intent["change"]) if intent["change"] else None,
                 granularity=intent["granularity"],
                 descending=intent["descending"],
@@ -97,16 +97,15 @@ class Question:
     def _members(self, model: SemanticModel) -> SemanticQuery:
         # Members stand under what they belong to: a city under its region, but a product under no region.
         above = tuple(name for name in self.compared_dimensions() if belongs_to(model, self.dimension, name))
-        order = (Order(by=self.measures[0], part="change", descending=self._rising()),)
+        rising = self.change is not None and self.change.direction == "up"
+        # The largest change first, unless the smallest was asked for.
+        order = (Order(by=self.measures[0], part="change", descending=rising == self.descending),)
         return self._query((*above, *self._dimensions()), change=self.change, order=order, limit=self.limit)
 
     def _totals(self) -> SemanticQuery:
         compared = self.compared_dimensions()
         order = tuple(Order(by=name) for name in compared)
         return self._query(compared, order=order)
-
-    def _rising(self) -> bool:
-        return self.change is not None and self.change.direction == "up"
 
     def _query(
         self,
@@ -127,6 +126,10 @@ class Question:
             order=order,
             limit=limit,
         )
+
+
+def _comparison(value: Any) -> Comparison | None:
+    return Interval.model_validate(value) if isinstance(value, Mapping) else value
 
 
 def belongs_to(model: SemanticModel, member: str | None, group: str) -> bool:
