@@ -6,6 +6,15 @@ them and whether the sums agree; `verify_in_text` checks that a value is really 
 
 from agents.packs.invoice.extraction.extract import extract
 from agents.packs.invoice.extraction.model import REVIEW_THRESHOLD, Alternative, Extraction, Field, LineItem
-from agents.packs.invoice.extraction.verify import verify_in_text
+from agents.packs.invoice.extraction.verify import verify_in_text, verify_value
 
-__all__ = ["REVIEW_THRESHOLD", "Alternative", "Extraction", "Field", "LineItem", "extract", "verify_in_text"]
+__all__ = [
+    "REVIEW_THRESHOLD",
+    "Alternative",
+    "Extraction",
+    "Field",
+    "LineItem",
+    "extract",
+    "verify_in_text",
+    "verify_value",
+]

@@ -27,25 +27,32 @@ MONTHS: dict[str, int] = {
     word: number for number, line in enumerate(_MONTH_WORDS.strip().splitlines(), 1) for word in line.split()
 }
 
-_SEP = r"\s?[-./,]\s?"
 _YEAR = r"(?:19|20)\d\d"
+_NAME = "|".join(sorted(MONTHS, key=len, reverse=True))
+_OF = r"(?:de\s?l?|of|di)?"
 _YMD = re.compile(
-    rf"(?<![\d.,-])(?P<y>{_YEAR})\s?(?P<s>[-./])\s?(?P<a>\d{{1,2}})\s?(?P=s)\s?(?P<b>\d{{1,2}})(?!\d)(?![-/]\d)"
+    rf"(?<![\d.,-])(?P<y>{_YEAR})\s?(?P<s>[-./])\s?(?P<a>\d{{1,2}})\s?(?P<t>[-./])\s?(?P<b>\d{{1,2}})(?!\d)(?![-/]\d)"
 )
 _NUMERIC = re.compile(
-    rf"(?<![\d/])(?<!\d[.,-])(?P<a>\d{{1,2}})\s?(?P<s>[-./])\s?(?P<b>\d{{1,2}})\s?(?P=s)\s?(?P<y>{_YEAR}|\d\d)(?!\d)(?![-/.,]\d)"
+    rf"(?<![\d/])(?<!\d[.,-])(?P<a>\d{{1,2}})\s?(?P<s>[-./])\s?(?P<b>\d{{1,2}})\s?(?P<t>[-./])\s?(?P<y>{_YEAR}|\d\d)(?!\d)(?![-/.,]\d)"
 )
 _CJK = re.compile(r"(?P<y>(?:19|20)?\d\d)\s?年\s?(?P<a>\d{1,2})\s?月\s?(?P<b>\d{1,2})\s?[日号]?")
 _HAN = re.compile(
     r"(?P<y>[〇零一二三四五六七八九]{4})\s?年\s?(?P<a>[一二三四五六七八九十]{1,2})\s?月\s?(?P<b>[一二三四五六七八九十]{1,3})\s?[日号]"
 )
 _DAY_FIRST = re.compile(
-    rf"(?<![\d.,])(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th|er|o|e)?\s?[-./,]?\s?(?:de|of|di|d')?\s?(?P<m>[a-z]{{3,10}})\s?[-./,']{{0,2}}\s?(?:del?|of|di)?\s?(?P<y>{_YEAR}|\d\d(?![\d.,:]\d))(?!\d)"
+    rf"(?<![\d.,])(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th|er|o|e|ª)?\s?[-./,]?\s?{_OF}\s?(?P<m>{_NAME})(?![a-z]{{2}})\s?[-./,']{{0,2}}\s?{_OF}\s?(?P<y>{_YEAR}|\d\d(?![\d.,:]\d))(?!\d)"
+)
+_DAY_FIRST_MISREAD = re.compile(
+    rf"(?<![\d.,])(?P<d>\d{{1,2}})(?:st|nd|rd|th|er)?[-./, ]{{1,2}}(?P<m>[a-z]{{5,10}})[-./, ]{{1,2}}(?P<y>{_YEAR})(?!\d)"
 )
 _MONTH_FIRST = re.compile(
-    rf"(?<![a-z])(?P<m>[a-z]{{3,10}})\s?[-./,]?\s?(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th)?\s?[-.,/']?\s?(?P<y>{_YEAR}|(?<=[',])\d\d)(?!\d)"
+    rf"(?<![a-z])(?P<m>{_NAME})(?![a-z])\s?[-./,]?\s?(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th)?\s?[-.,/']?\s?(?P<y>{_YEAR}|(?<=[',])\d\d)(?!\d)"
 )
-_YEAR_FIRST = re.compile(rf"(?P<y>{_YEAR})\s?[-./, ]\s?(?P<m>[a-z]{{3,10}})\s?[-./, ]\s?(?P<d>\d{{1,2}})(?!\d)")
+_MONTH_FIRST_MISREAD = re.compile(
+    rf"(?<![a-z])(?P<m>[a-z]{{5,10}})\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s?,?\s?(?P<y>{_YEAR})(?!\d)"
+)
+_YEAR_FIRST = re.compile(rf"(?P<y>{_YEAR})\s?[-./, ]\s?(?P<m>{_NAME})\s?[-./, ]\s?(?P<d>\d{{1,2}})(?!\d)")
 _BARE = re.compile(r"(?<!\d)(?P<y>20[0-4]\d)(?P<a>0[1-9]|1[0-2])(?P<b>0[1-9]|[12]\d|3[01])(?!\d)")
 _HAN_DIGITS = {char: str(value) for value, char in enumerate("零一二三四五六七八九")} | {"〇": "0"}
 
@@ -83,18 +90,25 @@ def parse_text(text: str) -> set[dt.date]:
     return {day for _, _, date in _in_text(segment) for day in (date.day, date.other) if day}
 
 
+_PATTERNS = (
+    (_YMD, "ymd"),
+    (_CJK, "cjk"),
+    (_HAN, "han"),
+    (_DAY_FIRST, "word"),
+    (_MONTH_FIRST, "word"),
+    (_YEAR_FIRST, "word"),
+    (_DAY_FIRST_MISREAD, "misread"),
+    (_MONTH_FIRST_MISREAD, "misread"),
+    (_NUMERIC, "numeric"),
+    (_BARE, "bare"),
+)
+
+
 def _in_text(segment: Segment) -> Iterator[tuple[int, int, DateFound]]:
     plain = segment.folded.plain
-    for pattern, style in (
-        (_YMD, "ymd"),
-        (_CJK, "cjk"),
-        (_HAN, "han"),
-        (_DAY_FIRST, "word"),
-        (_MONTH_FIRST, "word"),
-        (_YEAR_FIRST, "word"),
-        (_NUMERIC, "numeric"),
-        (_BARE, "bare"),
-    ):
+    if not any(char.isdigit() or char == "年" for char in plain):
+        return
+    for pattern, style in _PATTERNS:
         for match in pattern.finditer(plain):
             date = _read(segment, match, style)
             if date:
@@ -109,14 +123,19 @@ def _read(segment: Segment, match: re.Match[str], style: str) -> DateFound | Non
         return _plain(span, _han_number(parts["y"]), _han_number(parts["a"]), _han_number(parts["b"]), "cjk")
     short = len(parts["y"]) == 2
     year = int(parts["y"]) + (2000 if short else 0)
-    if style == "word":
+    if style in {"word", "misread"}:
         month = month_number(parts["m"])
         date = _plain(span, year, month, int(parts["d"]), "word") if month else None
-        return replace(date, short_year=short) if date else None
+        return replace(date, short_year=short, certainty=1.0 if style == "word" else 0.85) if date else None
     a, b = int(parts["a"]), int(parts["b"])
-    if style in {"ymd", "cjk", "bare"}:
-        return _plain(span, year, a, b, style)
-    return _numeric(span, a, b, year, short)
+    mixed = parts.get("s") != parts.get("t")
+    if mixed and short:
+        return None
+    date = (
+        _plain(span, year, a, b, style) if style in {"ymd", "cjk", "bare"} else _numeric(span, a, b, year, short)
+    )
+    # Two kinds of separators in one date are an OCR slip, and then a digit may be one too.
+    return replace(date, certainty=date.certainty * 0.85) if date and mixed else date
 
 
 def _numeric(span: Span, a: int, b: int, year: int, short: bool) -> DateFound | None:
@@ -167,6 +186,14 @@ def month_number(word: str) -> int | None:
     return near.pop() if len(near) == 1 else None
 
 
+def swapped(dates: Sequence[DateFound], certainty: float) -> list[DateFound]:
+    """The dates with day and month of the ambiguous ones exchanged."""
+    return [
+        replace(date, day=date.other, other=date.day, certainty=certainty) if date.other else date
+        for date in dates
+    ]
+
+
 def settle_order(dates: Sequence[DateFound], month_first_prior: float) -> list[DateFound]:
     """Decide day-month order for the ambiguous numeric dates.
 
@@ -187,12 +214,8 @@ def settle_order(dates: Sequence[DateFound], month_first_prior: float) -> list[D
         dotted = "." in date.span.text
         use_month = month_first and not (dotted and not certain)
         certainty = 0.98 if certain else 0.97 if dotted else max(month_first_prior, 1 - month_first_prior)
-        settled.append(
-            replace(date, day=date.other, other=date.day, certainty=certainty)
-            if use_month
-            else replace(date, certainty=certainty)
-        )
-    return _plausible_together(settled) if not certain else settled
+        settled.append(swapped([date], certainty)[0] if use_month else replace(date, certainty=certainty))
+    return settled
 
 
 def _order_of(date: DateFound) -> str:
@@ -208,24 +231,3 @@ def _order_of(date: DateFound) -> str:
 
 def _plain_start(date: DateFound) -> int:
     return date.span.segment.folded.plain_at.index(date.span.start)
-
-
-def _plausible_together(dates: list[DateFound]) -> list[DateFound]:
-    """An order under which the page's dates lie far apart while the other brings them together is doubtful."""
-    open_dates = [date for date in dates if date.other is not None and date.style == "numeric"]
-    if len(open_dates) < 2:
-        return dates
-    chosen = [date.day for date in open_dates]
-    swapped = [date.other for date in open_dates if date.other]
-    spread, other_spread = (max(chosen) - min(chosen)).days, (max(swapped) - min(swapped)).days
-    if spread > 200 and other_spread < 100:
-        flipped = {id(date) for date in open_dates}
-        return [
-            replace(date, day=date.other, other=date.day, certainty=0.75)
-            if id(date) in flipped and date.other
-            else date
-            for date in dates
-        ]
-    if other_spread > 200 and spread < 100:
-        return [replace(date, certainty=max(date.certainty, 0.92)) if date.other else date for date in dates]
-    return dates

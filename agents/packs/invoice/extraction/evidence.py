@@ -16,7 +16,10 @@ _WORDS: Mapping[str, str] = {
     "it": "fattura data importo totale quantita prezzo cliente descrizione scadenza imponibile pagamento il e di numero",
     "pt": "fatura valor total quantidade preco cliente descricao vencimento pagamento o e de numero",
 }  # fmt: skip
-_VOCABULARY = {language: frozenset(words.split()) for language, words in _WORDS.items()}
+_LANGUAGES_OF: dict[str, tuple[str, ...]] = {
+    word: tuple(language for language, words in _WORDS.items() if word in words.split())
+    for word in " ".join(_WORDS.values()).split()
+}
 
 _US_STATE_ZIP = re.compile(
     r"\b(?:al|ak|az|ar|ca|co|ct|de|fl|ga|hi|id|il|in|ia|ks|ky|la|me|md|ma|mi|mn|ms|mo|mt|ne|nv|nh|nj|nm|ny|nc|nd|oh|ok|or|pa|ri|sc|sd|tn|tx|ut|vt|va|wa|wv|wi|wy|dc)"
@@ -36,6 +39,14 @@ _PHONE_COUNTRY = {"1": "US", "44": "GB", "49": "DE", "33": "FR", "31": "NL", "34
 _PHONE = re.compile(r"(?:\+|\b00)\s?(852|1|4[1345678]|49|3[1-4]|86|81|61|65|52)[\s().-]")
 _US_WORDS = re.compile(r"\b(?:sales tax|zip|ein|remit to|bill to|check payable)\b")
 _NON_US_WORDS = re.compile(r"\b(?:vat|gst|abn|sort code|iban|cheque|b\.?v\.|gmbh|ltd)\b")
+
+
+_COUNTRY_OF = {word: country for country, words in COUNTRY_WORDS.items() for word in words}
+_COUNTRY_NAME = re.compile(
+    "(?<![a-z])(?:"
+    + "|".join(re.escape(word) for word in sorted(_COUNTRY_OF, key=len, reverse=True))
+    + ")(?![a-z])"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +84,14 @@ def _languages(sheet: Sheet) -> dict[str, float]:
     counts: dict[str, float] = {}
     for segment in sheet.segments:
         text = segment.folded.plain
-        han = sum("一" <= char <= "鿿" for char in text)
-        kana = sum("ぁ" <= char <= "ヿ" for char in text)
+        han = 0 if text.isascii() else sum("一" <= char <= "鿿" for char in text)
+        kana = 0 if text.isascii() else sum("ぁ" <= char <= "ヿ" for char in text)
         if han or kana:
             counts["zh"] = counts.get("zh", 0.0) + han / 2
             counts["ja"] = counts.get("ja", 0.0) + kana * 3
         for word in re.findall(r"[a-z]+", text):
-            for language, vocabulary in _VOCABULARY.items():
-                if word in vocabulary:
-                    counts[language] = counts.get(language, 0.0) + 1.0
+            for language in _LANGUAGES_OF.get(word, ()):
+                counts[language] = counts.get(language, 0.0) + 1.0
     whole = sum(counts.values()) or 1.0
     return {language: count / whole for language, count in counts.items() if count}
 
@@ -97,10 +107,8 @@ def _countries(sheet: Sheet) -> tuple[dict[str, float], dict[str, tuple[int, int
 
     for segment in sheet.segments:
         text = segment.folded.plain
-        for country, words in COUNTRY_WORDS.items():
-            for word in words:
-                for match in re.finditer(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text):
-                    add(country, 1.0, segment.index, *match.span())
+        for match in _COUNTRY_NAME.finditer(text):
+            add(_COUNTRY_OF[match.group()], 1.0, segment.index, *match.span())
         for pattern, country, weight in (
             (_US_STATE_ZIP, "US", 1.5), (_UK_POSTCODE, "GB", 0.8), (_CA_POSTCODE, "CA", 1.5), (_AU_STATE, "AU", 1.5), (_NL_POSTCODE, "NL", 0.6),
         ):  # fmt: skip

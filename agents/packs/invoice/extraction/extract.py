@@ -6,12 +6,12 @@ from dataclasses import replace
 from agents.packs.invoice.extraction.amounts import Amount, find_amounts
 from agents.packs.invoice.extraction.chinese import words_amount
 from agents.packs.invoice.extraction.currency import choose_currency
-from agents.packs.invoice.extraction.dates import DateFound, find_dates, settle_order
+from agents.packs.invoice.extraction.dates import DateFound, find_dates, settle_order, swapped
 from agents.packs.invoice.extraction.evidence import read_setting
 from agents.packs.invoice.extraction.frame import Sheet, lay_out
 from agents.packs.invoice.extraction.identifiers import choose_number, find_identifiers
-from agents.packs.invoice.extraction.issue_date import choose_dates
-from agents.packs.invoice.extraction.labels import find_labels
+from agents.packs.invoice.extraction.issue_date import choose_dates, in_order
+from agents.packs.invoice.extraction.labels import Label, find_labels
 from agents.packs.invoice.extraction.marks import ZERO_DECIMAL
 from agents.packs.invoice.extraction.model import Extraction, Field
 from agents.packs.invoice.extraction.parties import choose_parties
@@ -45,22 +45,19 @@ def extract(reading: DocumentReading) -> Extraction:
     labels, heads = mark_heads(sheet, find_labels(sheet.segments))
     identifiers = find_identifiers(sheet, labels, [*day_spans, *accounts])
     items = read_lines(sheet, labels, heads, amounts, separators.places)
-    values = (
-        [date.span for date in dates]
-        + [amount.span for amount in amounts if not amount.percent]
-        + [item.span for item in identifiers]
-    )
-    neighbours = Neighbours(sheet, labels, values)
+    beside_amounts = Neighbours(sheet, labels, [amount.span for amount in amounts if not amount.percent])
+    beside_dates = Neighbours(sheet, labels, [date.span for date in dates])
+    beside_identifiers = Neighbours(sheet, labels, [item.span for item in identifiers])
 
-    number = choose_number(sheet, labels, identifiers, neighbours)
-    date, due_date = choose_dates(sheet, labels, dates, neighbours)
+    number = choose_number(sheet, labels, identifiers, beside_identifiers)
+    date, due_date = _dates_in_best_order(sheet, labels, dates, beside_dates)
     words = (
         words_amount("".join(segment.text for segment in sheet.segments)) if setting.languages.get("zh") else None
     )
-    reckoning = reckon(sheet, labels, amounts, neighbours, line_sum(items), words)
+    reckoning = reckon(sheet, labels, amounts, beside_amounts, line_sum(items), words)
     currency = choose_currency(sheet, labels, amounts, reckoning.total.index if reckoning.total else None, setting)
     places = 0 if currency.value in ZERO_DECIMAL and separators.places == 0 else 2
-    supplier, buyer = choose_parties(sheet, labels, neighbours)
+    supplier, buyer = choose_parties(sheet, labels, beside_identifiers)
     fields = {
         "number": number,
         "date": date,
@@ -80,6 +77,22 @@ def extract(reading: DocumentReading) -> Extraction:
         goods=tuple(replace(item.description, name="goods") for item in items if item.description.value),
         reasons=_document_reasons(sheet, dates, amounts, reckoning.proofs),
     )
+
+
+def _dates_in_best_order(
+    sheet: Sheet, labels: Sequence[Label], dates: Sequence[DateFound], neighbours: Neighbours
+) -> tuple[Field, Field]:
+    """Where nothing settles the order of day and month, invoice date and due date do if they fit only one way."""
+    chosen = choose_dates(sheet, labels, dates, neighbours)
+    open_certainty = [date.certainty for date in dates if date.other is not None and date.certainty < 0.97]
+    if not open_certainty:
+        return chosen
+    other = choose_dates(sheet, labels, swapped(dates, 0.88), neighbours)
+    if in_order(*other) > in_order(*chosen) and in_order(*other) > 0:
+        return other
+    if in_order(*chosen) > max(0, in_order(*other)):
+        return choose_dates(sheet, labels, swapped(swapped(dates, 0.9), 0.9), neighbours)
+    return chosen
 
 
 def _document_reasons(

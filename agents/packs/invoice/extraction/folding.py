@@ -5,6 +5,7 @@ OCR drops accents and spaces and mixes full-width and half-width forms, so nothi
 
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 _REPLACED = {
     "°": "o",
@@ -62,6 +63,7 @@ def compacted(text: str) -> str:
     return fold(text).compact
 
 
+@lru_cache(maxsize=20_000)
 def _fold_char(char: str) -> str:
     if char in _REPLACED:
         return _REPLACED[char]

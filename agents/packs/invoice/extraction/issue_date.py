@@ -39,6 +39,15 @@ def choose_dates(
     return _field("date", issued, dates, due, sheet), _field("due_date", due, dates, issued, sheet)
 
 
+def in_order(issued: Field, due: Field) -> int:
+    """How well an invoice date and a due date fit: 2 when printed terms agree, 1 in order, 0 unknown, -1 not."""
+    if issued.value is None or due.value is None:
+        return 0
+    if "due_date_out_of_order" in issued.reasons or "due_date_out_of_order" in due.reasons:
+        return -1
+    return 2 if "terms_agree" in issued.reasons else 1
+
+
 Picked = tuple[Claim, Sequence[Claim]]
 
 
@@ -87,7 +96,7 @@ def _compare(note: Assessment, name: str, day: dt.date, partner: dt.date, sheet:
     """Invoice date and due date must be in order and not years apart; printed terms that fit confirm both."""
     issued, due = (day, partner) if name == "date" else (partner, day)
     days = (due - issued).days
-    if not -1 <= days <= 200:
+    if not 0 <= days <= 125:
         note.doubt(0.6, "due_date_out_of_order")
         return
     terms = {int(match[1]) for segment in sheet.segments for match in _TERM_DAYS.finditer(segment.folded.plain)}

@@ -53,6 +53,8 @@ def _exact(segment: Segment) -> list[Label]:
     after_label = False
     while position < len(compact):
         size = _longest_at(folded, position) if after_label or _starts_word(folded, position) else 0
+        if 0 < size < _CAREFUL and not after_label and _inside_camel(folded, position):
+            size = 0
         if size:
             found.append(_label(segment, position, position + size, PHRASES[compact[position : position + size]]))
         after_label = bool(size)
@@ -85,6 +87,12 @@ def _starts_word(folded: Folded, position: int) -> bool:
         or (before.islower() and here.isupper())
         or (not before.isalpha()) != (not here.isalpha())
     )
+
+
+def _inside_camel(folded: Folded, position: int) -> bool:
+    """True when only a change of case marks the start: too little for a short label (``UStHdNr``)."""
+    at = folded.compact_at[position]
+    return at > 0 and folded.original[at - 1].isalpha() and not is_wide(folded.original[at])
 
 
 def _longest_at(folded: Folded, position: int) -> int:

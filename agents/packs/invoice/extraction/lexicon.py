@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agents.packs.invoice.extraction.folding import compacted
 
-STRONG, WEAK = 1.0, 0.72
+STRONG, FAIR, WEAK = 1.0, 0.85, 0.66
 
 _PHRASES: dict[tuple[str, float], str] = {
     ("number", STRONG): """
@@ -32,11 +32,12 @@ _PHRASES: dict[tuple[str, float], str] = {
         fattura n|fattura no|numero fattura|n fattura|fattura nr|fattura numero|numero documento|nr fattura|num fattura|
         fatura n|fatura no|numero da fatura|no da fatura|fatura numero|nota fiscal no|numero da nota|
         发票号码|发票编号|发票号|票据号码|发票单号|发票序号|发票No|票号|發票號碼|發票編號|發票號|請求書番号|請求番号|インボイス番号|发票流水号""",
-    ("number", WEAK): """
+    ("number", FAIR): """
         document no|document number|document nr|document #|doc no|doc number|document id|doc nr|voucher no|belegnummer|beleg nr|belegnr|
         dokumentnummer|dokument nr|vorgangsnummer|documentnummer|document numero|no de document|numero de document|numero de documento|
-        no documento|n documento|documento no|no du document|单据编号|单据号|单号|编号|单据号码|號碼|no|number|nr|nummer|numero|num|#|nro|
-        our reference|our ref|unser zeichen|notre reference|ons kenmerk|reference no|reference number|serial no|序号""",
+        no documento|n documento|documento no|no du document|单据编号|单据号|单据号码""",
+    ("number", WEAK): """
+        单号|编号|號碼|no|number|nr|nummer|numero|num|#|nro|our reference|our ref|unser zeichen|notre reference|ons kenmerk|serial no|序号""",
     ("title", WEAK): """
         invoice|tax invoice|sales invoice|commercial invoice|proforma invoice|pro forma invoice|vat invoice|credit note|credit memo|bill|
         rechnung|handelsrechnung|ausgangsrechnung|schlussrechnung|abschlagsrechnung|teilrechnung|gutschrift|honorarrechnung|
@@ -209,7 +210,7 @@ _PHRASES: dict[tuple[str, float], str] = {
         税额|增值税|税额合计|合计税额|税金|增值税额|稅額|消費税|税款""",
     ("rate", STRONG): """
         vat rate|tax rate|vat %|tax %|mwst satz|steuersatz|ust satz|mwst %|ust %|taux tva|taux|taux de tva|tva %|btw %|btw tarief|
-        % btw|% tva|% iva|% vat|% mwst|tipo iva|iva %|% ust|aliquota|税率|征收率|exchange rate|rate of exchange|wechselkurs|汇率|
+        tipo iva|iva %|aliquota|税率|征收率|exchange rate|rate of exchange|wechselkurs|汇率|
         btw percentage|tipo de iva|taux de change|wisselkoers|tipo de cambio|kurs""",
     ("other_amount", STRONG): """
         amount paid|payments received|paid to date|payment received|paid|less paid|total paid|deposit|deposit paid|less deposit|payments|

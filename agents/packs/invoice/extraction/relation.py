@@ -39,6 +39,8 @@ class Neighbours:
         """The relation of `value` to `label`, or None when there is none."""
         if label.segment is value.segment:
             return self._within(label, value)
+        if not -2.5 < (value.segment.middle - label.segment.middle) / self._sheet.unit < 9:
+            return None
         if self._sheet.row_of[label.segment.index] == self._sheet.row_of[value.segment.index] or self._level(
             label, value
         ):

@@ -1,12 +1,16 @@
 """Check an extracted field against the OCR text at its box: nothing may be answered that is not on the page."""
 
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from agents.packs.invoice.extraction.amounts import readings
 from agents.packs.invoice.extraction.currency import currencies_in
 from agents.packs.invoice.extraction.dates import parse_text
 from agents.packs.invoice.extraction.folding import compacted, fold
-from agents.packs.invoice.extraction.marks import COUNTRY_CURRENCY, COUNTRY_WORDS
+from agents.packs.invoice.extraction.marks import CODES, COUNTRY_CURRENCY, COUNTRY_WORDS
 from agents.packs.invoice.extraction.model import Field
 from tools.document.reading import Box, DocumentReading
 
@@ -30,6 +34,35 @@ def verify_in_text(reading: DocumentReading, field: Field) -> bool:
     if not all(any(piece in text for text in texts) for piece in field.source_text.split("\n")):
         return False
     return value_follows(field)
+
+
+def verify_value(reading: DocumentReading, field: Mapping[str, Any]) -> bool:
+    """`verify_in_text` for a field in the form of `Field.to_json`, as it travels between agents.
+
+    The form does not say the kind of value, so the value's own form does.
+    """
+    box, value = field.get("box"), field.get("value")
+    plain = Field(
+        name="",
+        kind="text",
+        value=value,
+        confidence=0.0,
+        page=field.get("page"),
+        box=(box[0], box[1], box[2], box[3]) if box else None,
+        source_text=str(field.get("source_text", "")),
+    )
+    return any(verify_in_text(reading, replace(plain, kind=kind)) for kind in _kinds_of(value or ""))
+
+
+def _kinds_of(value: str) -> list[str]:
+    kinds = ["text"]
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        kinds.append("date")
+    if re.fullmatch(r"-?\d+(?:\.\d+)?", value):
+        kinds.append("amount")
+    if value in CODES:
+        kinds.append("currency")
+    return kinds
 
 
 def value_follows(field: Field) -> bool:
