@@ -48,7 +48,7 @@ def execute(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
                 "id": f"S{number}",
                 "kind": "sql",
                 "label": statement["description"][:500],
-                "location": f"dataset {dataset.name}, {', '.join(sorted(dataset.model.tables))}"[:500],
+                "location": f"{dataset.name}.{dataset.model.grain}",
                 "sha256": result["sha256"],
             }
             for number, (statement, result) in enumerate(zip(statements, results, strict=True), start=1)

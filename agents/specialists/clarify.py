@@ -1,0 +1,97 @@
+"""Clarify: the question that settles what a request leaves open, with answers that would do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.dataset import Dataset
+from agents.invocation import AgentContext
+from agents.specialists.periods import days_of
+from agents.specialists.retriever import covered_periods
+from agents.specialists.wording import dimension_name, label, listing, measure_name
+
+_MAX_SUGGESTIONS = 12
+_SHOWN_OPTIONS = 12
+
+_ASKS: Mapping[str, tuple[str, str]] = {
+    "words": ("我不明白“{said}”指的是什么。", 'I do not understand "{said}".'),
+    "measure": ("您想看哪个指标？可选：{options}。", "Which measure do you mean? There are: {options}."),
+    "period": (
+        "数据没有覆盖{said}。您想看哪个时期？例如：{options}。",
+        "The data does not cover {said}. Which period do you mean? For example: {options}.",
+    ),
+    "no_period": ("您想看哪个时期？例如：{options}。", "Which period do you mean? For example: {options}."),
+    "threshold": (
+        "条件“{said}”无法用现有数据计算；可以按变化的百分比筛选，例如“下降超过15%”。",
+        'The condition "{said}" cannot be computed here; a change in per cent can, e.g. "fell by more than 15%".',
+    ),
+    "value": ("数据中没有“{said}”。现有：{options}。", 'There is no "{said}" in the data. There are: {options}.'),
+    "data": (
+        "在所问的时期和范围内没有任何记录（{said}）。您想换一个时期或范围吗？例如：{options}。",
+        "There are no records for what you asked ({said}). "
+        "Which other period or scope do you mean? For example: {options}.",
+    ),
+    "choice": ("请在以下几项中选择：{options}。", "Please choose one of: {options}."),
+}
+
+
+def clarify(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
+    """One question for everything in `missing` and `unresolved`; with neither, what there is to ask about."""
+    zh = inputs["language"] == "zh"
+    datasets = sorted(
+        (entry for entry in context.resources.entries.values() if isinstance(entry, Dataset)), key=lambda d: d.name
+    )
+    gaps = [*inputs.get("missing", ()), *_unresolved(inputs)]
+    gaps = [gap for index, gap in enumerate(gaps) if gap not in gaps[:index]]
+    sentences = [_sentence(gap, zh) for gap in gaps]
+    if not sentences:
+        sentences = ["我还不明白您想知道什么。" if zh else "I do not yet understand what you would like to know."]
+    if not any(gap["options"] for gap in gaps):
+        sentences += [_offer(dataset, zh) for dataset in datasets]
+    sentences.append("请补充或改写您的问题。" if zh else "Please add to your question or put it another way.")
+    suggestions = list(dict.fromkeys(option for gap in gaps for option in gap["options"]))[:_MAX_SUGGESTIONS]
+    if not suggestions:
+        suggestions = [example for dataset in datasets for example in _examples(dataset, zh)][:_MAX_SUGGESTIONS]
+    return {
+        "question": ("" if zh else " ").join(sentences)[:4000],
+        "suggestions": suggestions,
+        "about": [gap["said"] for gap in gaps if gap["said"]][:50],
+        "confidence_score": 1.0,
+        "sources": [],
+    }
+
+
+def _unresolved(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"what": "words", "said": str(mention["text"]), "options": []} for mention in inputs.get("unresolved", ())
+    ]
+
+
+def _sentence(gap: Mapping[str, Any], zh: bool) -> str:
+    what = "no_period" if gap["what"] == "period" and not gap["said"] else gap["what"]
+    options: Sequence[str] = gap["options"]
+    listed = listing(list(options[:_SHOWN_OPTIONS]), "zh" if zh else "en") + (
+        "……" if len(options) > _SHOWN_OPTIONS else ""
+    )
+    return _ASKS[what][0 if zh else 1].format(said=gap["said"], options=listed)
+
+
+def _offer(dataset: Dataset, zh: bool) -> str:
+    """What a dataset has: measures, regions and the days it covers."""
+    language = "zh" if zh else "en"
+    measures = listing([measure_name(dataset.model, name, language) for name in dataset.model.measures], language)
+    parts = []
+    for name, dimension in dataset.model.dimensions.items():
+        if dimension.values and len(dimension.values) <= _SHOWN_OPTIONS:
+            values = [label(dataset.model, name, value.value, language) for value in dimension.values]
+            title = dimension_name(dataset.model, name, language)
+            parts.append(f"{title}（{listing(values, 'zh')}）" if zh else f"{title} ({listing(values, 'en')})")
+    days = days_of(dataset.covered, language)
+    if zh:
+        return f"现有数据：{days}；指标有{measures}；可按{'；'.join(parts)}等查看。"
+    return f"The data covers {days}; measures: {measures}; by {'; '.join(parts)} and more."
+
+
+def _examples(dataset: Dataset, zh: bool) -> list[str]:
+    language = "zh" if zh else "en"
+    measures = [measure_name(dataset.model, name, language) for name in dataset.model.measures]
+    return [*measures[:4], *covered_periods(dataset.covered, language)[:4]]
