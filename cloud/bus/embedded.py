@@ -65,7 +65,7 @@ class EmbeddedBus:
             max_pages: limit of the file in pages of 4096 bytes.
 
         Raises:
-            EventLogCorrupt: the file is damaged.
+            DatabaseCorrupt: the file is damaged.
             EventLogTooNew: a newer Podium wrote it.
             InternalError: it cannot be opened.
         """

@@ -58,13 +58,13 @@ class EventLogTooNew(Conflict):
     advice = "Start the Podium version that wrote the data directory, or choose another directory with --data."
 
 
-class EventLogCorrupt(DataCorrupt):
-    """The event log's file is damaged or is not an event log."""
+class DatabaseCorrupt(DataCorrupt):
+    """A SQLite file is damaged or is not one."""
 
-    code = "EVENT_LOG_CORRUPT"
+    code = "DATABASE_CORRUPT"
     advice = (
-        "Stop the server, put events.sqlite with its -wal file aside, then restore both from a backup or rescue"
-        " what can be read with `sqlite3 events.sqlite .recover`; without the files the server starts anew."
+        "Stop the server, put the file with its -wal file aside, then restore both from a backup or rescue"
+        " what can be read with `sqlite3 FILE .recover`; without the files the server starts anew."
     )
 
 
@@ -77,7 +77,7 @@ def connect(path: Path, *, read_only: bool = False, max_pages: int | None = None
         max_pages: the file's size limit in pages of 4096 bytes; None leaves only the disk's.
 
     Raises:
-        EventLogCorrupt: the file is not a sound SQLite database.
+        DatabaseCorrupt: the file is not a sound SQLite database.
         EventLogTooNew: a newer Podium wrote it.
         StorageFull: there is no room for the tables.
         InternalError: it cannot be opened; the message says why.
@@ -141,14 +141,13 @@ def podium_error(error: sqlite3.Error, path: Path) -> PodiumError:
     """
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary result code
     if code == sqlite3.SQLITE_FULL:
-        return StorageFull(f"no room left for the event log {path}; nothing of this call was written")
+        return StorageFull(f"no room left for {path}; nothing of this call was written")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return EventLogCorrupt(f"the event log {path} is damaged: {error}")
+        return DatabaseCorrupt(f"{path} is damaged: {error}")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return ServerUnavailable(
-            f"another process holds the event log {path}",
-            next_step="Close what has the file open and repeat the call.",
+            f"another process holds {path}", next_step="Close what has the file open and repeat the call."
         )
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return InternalError(f"cannot write the event log {path}: {error}", next_step=_OPEN_ADVICE)
-    return InternalError(f"the event log {path} failed: {error}")
+        return InternalError(f"{path} cannot be written: {error}", next_step=_OPEN_ADVICE)
+    return InternalError(f"{path} failed: {error}")

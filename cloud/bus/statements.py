@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from google.protobuf.message import DecodeError
 
 from cloud.bus.lease_clock import LeaseClock
-from cloud.bus.schema import EVENTS_PER_TASK, EventLogCorrupt
+from cloud.bus.schema import EVENTS_PER_TASK, DatabaseCorrupt
 from conductor.bus import Acceptance, TaskRow
 from podium.errors import LimitExceeded, NotFound, VersionConflict
 from podium.v1 import event_pb2, status_pb2
@@ -97,7 +97,7 @@ def read(connection: sqlite3.Connection, task_id: str, after_sequence: int) -> l
 
     Raises:
         NotFound: there is no such task.
-        EventLogCorrupt: a stored event is not one.
+        DatabaseCorrupt: a stored event is not one.
     """
     after = min(after_sequence, EVENTS_PER_TASK - 1)  # a larger number would reach into the next task's keys
     rows = connection.execute(
@@ -110,7 +110,7 @@ def read(connection: sqlite3.Connection, task_id: str, after_sequence: int) -> l
     try:
         return [event_pb2.Event.FromString(row[0]) for row in rows]
     except DecodeError as error:
-        raise EventLogCorrupt(f"an event of task {task_id} cannot be read: {error}") from error
+        raise DatabaseCorrupt(f"an event of task {task_id} cannot be read: {error}") from error
 
 
 def find_request(connection: sqlite3.Connection, request_id: str) -> str | None:

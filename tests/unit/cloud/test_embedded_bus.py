@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cloud.bus.embedded import EmbeddedBus
-from cloud.bus.schema import EventLogCorrupt, EventLogTooNew
+from cloud.bus.schema import DatabaseCorrupt, EventLogTooNew
 from conductor.bus import Durability
 from podium.errors import InternalError, ServerUnavailable, StorageFull
 from tests.contract.bus.scenario import LEASE, RUNNING, Clock, accepted, in_loop, step
@@ -104,7 +104,7 @@ async def test_one_callers_failure_is_not_its_neighbours(tmp_path: Path) -> None
 async def test_a_file_that_is_not_a_log_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "events.sqlite"
     path.write_bytes(b"this is not a database at all " * 500)
-    with pytest.raises(EventLogCorrupt) as caught:
+    with pytest.raises(DatabaseCorrupt) as caught:
         await EmbeddedBus.open(path, clock=Clock())
     assert "backup" in caught.value.next_step
     assert path.read_bytes().startswith(b"this is not")
@@ -121,7 +121,7 @@ async def test_a_damaged_page_is_told_when_it_is_read(tmp_path: Path) -> None:
             file.seek(page * 4096)
             file.write(os.urandom(200))
     bus = await EmbeddedBus.open(path, clock=Clock())
-    with pytest.raises(EventLogCorrupt):
+    with pytest.raises(DatabaseCorrupt):
         await asyncio.gather(*map(bus.read, ids))
     await bus.close()
 

@@ -1,0 +1,172 @@
+"""How requests become tasks: everything is checked, then the acceptance is on disk, once per request id."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents.canonical import canonical_json
+from cloud.blobs import BlobStore
+from cloud.services.blob import checked_blob_labels
+from cloud.services.fields import (
+    MAX_TEXT_CHARACTERS,
+    checked_duration,
+    checked_json,
+    checked_moment,
+    checked_text,
+    checked_uuid,
+)
+from conductor.bus import Acceptance
+from conductor.desk import TaskDesk
+from conductor.journal import timestamp_of
+from podium.errors import InvalidRequest
+from podium.v1 import blob_pb2, edge_pb2, event_pb2, task_pb2
+from tools.document.reading import DocumentReading, ReadingFormatError
+
+MAX_ATTACHMENTS = 20
+MAX_LABELS = 32
+MAX_LABEL_NAME_CHARACTERS = 63
+MAX_LABEL_CHARACTERS = 256
+LONGEST_TASK = timedelta(days=30)
+_CLOCK_AHEAD = timedelta(days=1)
+_CLOCK_LOST = timedelta(days=366)
+
+CALLER = "anonymous"
+"""Who hands tasks in, until callers have identities of their own."""
+
+
+class Intake:
+    """Checks requests and hands them in."""
+
+    def __init__(
+        self,
+        desk: TaskDesk,
+        blobs: BlobStore,
+        *,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+        task_limit: timedelta,
+    ) -> None:
+        """Take in tasks.
+
+        Args:
+            desk: where accepted tasks go.
+            blobs: where their attachments must be.
+            clock: the present moment, in UTC.
+            new_id: a fresh UUID, for task and trace ids.
+            task_limit: a task's time limit when its caller sets none.
+        """
+        self._desk = desk
+        self._blobs = blobs
+        self._clock = clock
+        self._new_id = new_id
+        self._task_limit = task_limit
+
+    async def submit(self, request: task_pb2.SubmitTaskRequest) -> Acceptance:
+        """Take in a caller's task.
+
+        Raises:
+            InvalidRequest: a field breaks the rules; it is named.
+            StorageFull: it cannot be stored.
+        """
+        now = self._clock()
+        limit = self._task_limit
+        if request.HasField("time_limit"):
+            limit = checked_duration(request.time_limit, "time_limit", longest=LONGEST_TASK)
+        accepted = event_pb2.TaskAccepted(
+            request_id=checked_uuid(request.request_id, "request_id"),
+            text=checked_text(request.text, "text", max_characters=MAX_TEXT_CHARACTERS, required=True),
+            as_of=timestamp_of(checked_moment(request.as_of, "as_of") if request.HasField("as_of") else now),
+            attachments=await self._checked_blobs(request.attachments, "attachments"),
+            expire_time=timestamp_of(now + limit),
+            priority=request.priority,
+            labels=_checked_labels(request.labels),
+            caller=CALLER,
+        )
+        return await self._accept(accepted)
+
+    async def observe(self, device_id: str, observation: edge_pb2.Observation) -> Acceptance:
+        """Take in what a device saw.
+
+        Raises:
+            InvalidRequest: a field or the payload breaks the rules; it is named.
+            StorageFull: it cannot be stored.
+        """
+        now = self._clock()
+        payload = _checked_payload(observation)
+        accepted = event_pb2.TaskAccepted(
+            request_id=checked_uuid(observation.observation_id, "observation_id"),
+            text=checked_text(
+                observation.text, "text", max_characters=MAX_TEXT_CHARACTERS, required=not observation.kind
+            ),
+            as_of=timestamp_of(_seen_at(observation, now)),
+            attachments=await self._checked_blobs(observation.blobs, "blobs"),
+            expire_time=timestamp_of(now + self._task_limit),
+            caller=device_id,
+            device_id=device_id,
+            payload_kind=observation.kind,
+            payload_json=payload,
+        )
+        return await self._accept(accepted)
+
+    async def _accept(self, accepted: event_pb2.TaskAccepted) -> Acceptance:
+        trace_id = self._new_id().replace("-", "")
+        return await self._desk.accept(self._new_id(), accepted, trace_id=trace_id)
+
+    async def _checked_blobs(self, blobs: Sequence[blob_pb2.BlobRef], field: str) -> Sequence[blob_pb2.BlobRef]:
+        if len(blobs) > MAX_ATTACHMENTS:
+            raise InvalidRequest(f"{len(blobs)} {field}; {MAX_ATTACHMENTS} are allowed", field=field)
+        for index, blob in enumerate(blobs):
+            place = f"{field}[{index}]"
+            checked_blob_labels(blob, place)
+            try:
+                state = await self._blobs.state(blob.sha256)
+            except InvalidRequest as error:
+                raise InvalidRequest(error.message, field=f"{place}.sha256") from error
+            if not state.complete:
+                raise InvalidRequest(
+                    f"the blob {blob.sha256} is not stored",
+                    next_step="Upload it through BlobService first, then send this request again.",
+                    field=f"{place}.sha256",
+                )
+            if state.committed_bytes != blob.size_bytes:
+                raise InvalidRequest(
+                    f"the blob {blob.sha256} has {state.committed_bytes} bytes, not {blob.size_bytes}",
+                    field=f"{place}.size_bytes",
+                )
+        return blobs
+
+
+def _checked_labels(labels: Any) -> dict[str, str]:
+    if len(labels) > MAX_LABELS:
+        raise InvalidRequest(f"{len(labels)} labels; {MAX_LABELS} are allowed", field="labels")
+    for name, value in labels.items():
+        checked_text(name, "labels", max_characters=MAX_LABEL_NAME_CHARACTERS, required=True)
+        checked_text(value, f"labels[{name}]", max_characters=MAX_LABEL_CHARACTERS)
+    return dict(labels)
+
+
+def _checked_payload(observation: edge_pb2.Observation) -> bytes:
+    """The payload in the one form that is stored."""
+    if not observation.kind:
+        if observation.payload_json:
+            raise InvalidRequest("a payload needs a kind", field="kind")
+        return b""
+    if observation.kind != "document_reading":
+        raise InvalidRequest(
+            f"this server does not know observations of kind {observation.kind[:80]!r}",
+            next_step="Send document_reading, or use a newer server.",
+            field="kind",
+        )
+    value = checked_json(observation.payload_json, "payload_json")
+    try:
+        return canonical_json(DocumentReading.from_json(value).to_json())
+    except (ReadingFormatError, ValueError) as error:
+        raise InvalidRequest(f"payload_json is {error}", field="payload_json") from error
+
+
+def _seen_at(observation: edge_pb2.Observation, now: datetime) -> datetime:
+    """When it was seen; a device whose clock is plainly wrong is not believed."""
+    if not observation.HasField("observe_time"):
+        return now
+    moment = checked_moment(observation.observe_time, "observe_time")
+    return moment if now - _CLOCK_LOST <= moment <= now + _CLOCK_AHEAD else now
