@@ -178,7 +178,7 @@ def tax_rows(inv: Invoice, rng: Random) -> list[TotalRow]:
     if len(inv.taxes) == 1:
         line = inv.taxes[0]
         return [TotalRow(label=inv.tax_label(line), value=inv.money(line.amount, "tax"))]
-    rows = [TotalRow(label=inv.tax_label(line), value=inv.money(line.amount)) for line in inv.taxes]
+    rows = [TotalRow(label=inv.tax_label(line), value=inv.money(line.amount, "tax")) for line in inv.taxes]
     if rng.random() < 0.5:
         rows.append(TotalRow(label=inv.word("tax_total"), value=inv.money(inv.tax, "tax")))
     return rows

@@ -137,9 +137,7 @@ def exporter_sheet(sheet: Sheet, inv: Invoice, rng: Random, look: Look) -> None:
         summary.insert(0, (inv.word("discount"), inv.money(inv.discount)))
     if inv.shipping:
         summary.insert(0, (inv.word("shipping"), inv.money(inv.shipping)))
-    summary += [
-        (inv.tax_label(line), inv.money(line.amount, "tax" if len(inv.taxes) == 1 else None)) for line in inv.taxes
-    ]
+    summary += [(inv.tax_label(line), inv.money(line.amount, "tax")) for line in inv.taxes]
     if look.chance("strip", 0.4) and summary:
         label = "".join(run.text for run in inv.total_label())
         y = pairs_in_cells(

@@ -130,12 +130,9 @@ def till_receipt(sheet: Sheet, inv: Invoice, rng: Random, look: Look) -> None:
     sheet.write(left, y, card, size=8, face="mono", limit=right - left - 70)
     sheet.write(right, y, inv.notation.number(inv.total), size=8, face="mono", align="right")
     y = _dashes(sheet, left, right, y + 10)
-    single = len(inv.taxes) == 1
     for levy in inv.taxes:
         sheet.write(left, y, inv.tax_label(levy), size=8, face="mono", limit=100)
-        sheet.write(
-            right, y, inv.money(levy.amount, "tax" if single else None), size=8, face="mono", align="right"
-        )
+        sheet.write(right, y, inv.money(levy.amount, "tax"), size=8, face="mono", align="right")
         y += 12
     sheet.write(left, y, inv.word("net"), size=8, face="mono", limit=100)
     sheet.write(right, y, inv.money(inv.net), size=8, face="mono", align="right")
@@ -222,8 +219,7 @@ def gridded_factura(sheet: Sheet, inv: Invoice, rng: Random, look: Look) -> None
     if inv.shipping:
         strip.append((inv.word("shipping"), inv.money(inv.shipping)))
     strip.append((inv.word("net"), inv.money(inv.net)))
-    field = "tax" if len(inv.taxes) == 1 else None
-    strip.extend((inv.tax_label(line), inv.money(line.amount, field)) for line in inv.taxes)
+    strip.extend((inv.tax_label(line), inv.money(line.amount, "tax")) for line in inv.taxes)
     total_label = "".join(run.text for run in inv.total_label())
     strip.append((total_label, inv.money(inv.total, "total")))
     y = pairs_in_cells(sheet, left, y + 10, strip, width=right - left, height=36, edge=INK)

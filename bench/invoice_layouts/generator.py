@@ -108,7 +108,8 @@ class GeneratedInvoice:
     """Width and height in pixels."""
     truth: Mapping[str, Any]
     """number, date, due_date, supplier, currency, total, tax, iban, bic, incoterm: text or None where the page
-    does not print it; lines: a list of description, quantity, unit_price, amount; hs_codes: a list."""
+    does not print it (tax is the sum of the tax lines, whether or not the sum is printed);
+    lines: a list of description, quantity, unit_price, amount; hs_codes: a list of digits."""
     boxes: Mapping[str, tuple[Box, ...]]
     """Every place where a field is printed, in pixels of the picture."""
     language: str
