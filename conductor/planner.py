@@ -1,0 +1,70 @@
+"""What a planner is: it proposes plans; verification decides whether they run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agents.invocation import Caller
+from agents.registry import AgentRegistry
+from conductor.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a planner may look at."""
+
+    request: Mapping[str, Any]
+    """The normalised request."""
+    registry: AgentRegistry
+    caller: Caller
+    avoid: frozenset[str] = frozenset()
+    """Agents that failed a step for good; a new plan must do without them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedStep:
+    """A step whose output may change what should be done."""
+
+    tool: str
+    output: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A plan with where it came from."""
+
+    plan: Plan
+    answer: int
+    """Index of the step whose output is the answer."""
+    planner: str
+    """rules, policy, llm, hybrid, revision or conductor."""
+    origin: str
+    """Which rule, model or person it came from."""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Planner(Protocol):
+    """Proposes plans; knows nothing of running them."""
+
+    async def propose(self, situation: Situation) -> Proposal:
+        """A plan for the request.
+
+        A request that is not understood gets a plan whose only step asks the caller; nothing is guessed.
+
+        Raises:
+            NoPlan: there is no plan without the agents to avoid, and nobody to ask the caller.
+        """
+        ...
+
+    async def revise(
+        self, situation: Situation, finished: FinishedStep, *, origins_used: frozenset[str]
+    ) -> Proposal | None:
+        """A complete new plan, when what a step brought asks for one.
+
+        Args:
+            situation: As for `propose`.
+            finished: The step that just succeeded.
+            origins_used: `planner/origin` of the plans the task has had; a revision applies once.
+        """
+        ...

@@ -1,0 +1,194 @@
+"""Bring a plan into force: normalise the request, ask the planner, verify, keep what is finished."""
+
+from dataclasses import replace
+
+from conductor.clarifying import asks_caller, clarify_plan
+from conductor.errors import NoPlan, TooManyQuestions
+from conductor.failure import error_detail, give_up
+from conductor.finishing import Finisher
+from conductor.journal import Journal
+from conductor.keeping import kept_steps, may_be_kept
+from conductor.plan import Argument, Plan, Step, StepRef
+from conductor.planner import FinishedStep, Proposal, Situation
+from conductor.progress import StepProgress, TaskState
+from conductor.request import build_request
+from conductor.verify import PlanRejected, VerifiedPlan, verified
+from conductor.wiring import Wiring
+from podium.errors import PodiumError
+from podium.v1 import event_pb2, status_pb2
+
+
+class PlanOffice:
+    """Plans tasks; a plan leaves here verified or not at all."""
+
+    def __init__(self, wiring: Wiring, finisher: Finisher) -> None:
+        """Use the process's wiring."""
+        self._wiring = wiring
+        self._finisher = finisher
+
+    async def plan(self, journal: Journal, reason: str) -> VerifiedPlan | None:
+        """Record a new plan for a task; None when there is none and the task ends or waits for a person."""
+        try:
+            self._normalise(journal)
+            proposal = await self._propose(journal.state)
+            return self._adopt(journal, proposal, reason)
+        except PodiumError as error:
+            self._without_plan(journal, error)
+            return None
+
+    def revived(self, state: TaskState) -> VerifiedPlan | None:
+        """The plan in force of a task that is taken up again; None when it no longer passes verification."""
+        if state.plan is None or state.request is None or state.request_stale:
+            return None
+        try:
+            return self._verified(state, state.plan, state.answer_step)
+        except PlanRejected:
+            return None
+
+    async def revision(self, state: TaskState, step: StepProgress) -> Proposal | None:
+        """A new plan, when the output of a finished step asks for one and a new plan is still allowed."""
+        policy = self._wiring.settings.failure_policy
+        if step.output is None or state.request is None or state.replans >= policy.max_replans:
+            return None
+        return await self._wiring.planner.revise(
+            self._situation(state),
+            FinishedStep(tool=step.tool, output=step.output.value),
+            origins_used=state.origins_used,
+        )
+
+    def revise(self, journal: Journal, proposal: Proposal) -> VerifiedPlan | None:
+        """Record a revised plan; None when verification refuses it and the plan in force goes on."""
+        try:
+            return self._adopt(journal, proposal, proposal.reason)
+        except PodiumError:
+            return None  # the refusal is on record; a plan that was good still is
+
+    def _normalise(self, journal: Journal) -> None:
+        state = journal.state
+        if not state.request_stale:
+            return
+        wiring = self._wiring
+        document = build_request(
+            state,
+            wiring.normalise,
+            caller=wiring.caller(state.caller),
+            agents=[agent.spec.name for agent in wiring.registry.serving()],
+            device_online=bool(state.device_id) and wiring.device_online(state.device_id),
+        )
+        journal.record(event_pb2.RequestNormalized(request_json=document.data))
+
+    async def _propose(self, state: TaskState) -> Proposal:
+        drifted = next((step for step in state.steps if step.recovery == status_pb2.RECOVERY_ASK), None)
+        situation = self._situation(state)
+        if drifted is not None and drifted.status == status_pb2.STEP_STATUS_FAILED and not state.request_stale:
+            about = tuple(drifted.error.evidence[:1]) if drifted.error is not None else ()
+            reason = state.replan_reason
+            asking = clarify_plan(
+                situation.registry, situation.request, reason=reason, about=about, planner="conductor"
+            )
+            if asking is not None and not _answered_since(state):
+                return asking
+        proposal = await self._wiring.planner.propose(situation)
+        if repeated := {step.tool for step in proposal.plan.steps} & state.avoid:
+            raise NoPlan(f"the planner came back to {', '.join(sorted(repeated))}, which failed for good")
+        return proposal
+
+    def _adopt(self, journal: Journal, proposal: Proposal, reason: str) -> VerifiedPlan:
+        state = journal.state
+        if len(state.clarifications) >= self._wiring.settings.max_questions and self._only_asks(proposal):
+            raise TooManyQuestions(f"the caller was asked {len(state.clarifications)} times")
+        if self._only_asks(proposal):
+            proposal = _with_finished(state, proposal)
+        try:
+            plan = self._verified(state, proposal.plan, proposal.answer)
+        except PlanRejected as error:
+            journal.record(
+                event_pb2.PlanRefused(
+                    plan=error.plan.to_proto(),
+                    planner=proposal.planner,
+                    problems=[problem.to_proto() for problem in error.problems],
+                )
+            )
+            raise
+        kept = () if state.plan is None else kept_steps(state, plan.plan, _request(state), self._wiring.registry)
+        journal.record(
+            event_pb2.PlanAdopted(
+                plan=plan.plan.to_proto(),
+                version=state.plan_version + 1,
+                planner=proposal.planner,
+                origin=proposal.origin,
+                reason=reason or proposal.reason,
+                kept=kept,
+                warnings=[*proposal.warnings, *plan.warnings],
+                answer_step=plan.answer,
+            )
+        )
+        return plan
+
+    def _verified(self, state: TaskState, plan: Plan, answer: int) -> VerifiedPlan:
+        wiring = self._wiring
+        return verified(
+            plan,
+            wiring.registry,
+            _request(state),
+            wiring.caller(state.caller),
+            wiring.settings.plan_limits,
+            answer=answer,
+        )
+
+    def _without_plan(self, journal: Journal, error: PodiumError) -> None:
+        """There is no (new) plan: a person settles the step that failed, or the task fails with every reason."""
+        failed = [step for step in journal.state.steps if step.status == status_pb2.STEP_STATUS_FAILED]
+        decision = give_up(self._wiring.settings.failure_policy)
+        if not failed or decision.recovery != status_pb2.RECOVERY_REVIEW:
+            reason = failed[0].error if failed and failed[0].error is not None else error_detail(error)
+            self._finisher.fail(journal, reason)
+            return
+        for step in failed:
+            detail = step.error or error_detail(error)
+            journal.record(event_pb2.ReviewRequested(reason=detail, level=decision.level), step=step.index)
+
+    def _situation(self, state: TaskState) -> Situation:
+        return Situation(
+            request=_request(state),
+            registry=self._wiring.registry,
+            caller=self._wiring.caller(state.caller),
+            avoid=state.avoid,
+        )
+
+    def _only_asks(self, proposal: Proposal) -> bool:
+        return all(asks_caller(self._wiring.registry.find(step.tool)) for step in proposal.plan.steps)
+
+
+def _request(state: TaskState) -> dict[str, object]:
+    request: dict[str, object] = state.request.value if state.request is not None else {}
+    return request
+
+
+def _answered_since(state: TaskState) -> bool:
+    """Whether the new plan is wanted because the caller answered, not because a step drifted."""
+    return not state.replan_reason.startswith("step ")
+
+
+def _with_finished(state: TaskState, asking: Proposal) -> Proposal:
+    """A plan that asks the caller and carries finished steps along, so that the plan after it can keep them."""
+    if state.plan is None:
+        return asking
+    kept = [step.index for step in state.steps if may_be_kept(step)]
+    moved = {old: new for new, old in enumerate(kept)}
+    steps = [_moved(state.plan.steps[old], moved) for old in kept]
+    answer = len(steps) + asking.answer
+    steps.extend(asking.plan.steps)
+    return replace(asking, plan=Plan.of(steps, asking.plan.confidence), answer=answer)
+
+
+def _moved(step: Step, moved: dict[int, int]) -> Step:
+    arguments: dict[str, Argument] = {}
+    for name, argument in step.arguments.items():
+        if not isinstance(argument, StepRef):
+            arguments[name] = argument
+        elif argument.step in moved:
+            arguments[name] = replace(argument, step=moved[argument.step])
+    return replace(
+        step, arguments=arguments, depends_on=tuple(moved[before] for before in step.depends_on if before in moved)
+    )

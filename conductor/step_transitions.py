@@ -1,0 +1,215 @@
+"""What each event about a step does to the state; called by `conductor.state` only."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from conductor.document import JsonDocument
+from conductor.progress import FailureNote, OpenReview, StepProgress, TaskState
+from podium.errors import DataCorrupt
+from podium.v1 import event_pb2, result_pb2, status_pb2
+
+
+def moment(timestamp: Timestamp) -> datetime:
+    """A protobuf timestamp as a datetime in UTC."""
+    return timestamp.ToDatetime(tzinfo=UTC)
+
+
+def source_of(entry: Mapping[str, Any]) -> result_pb2.Source:
+    """A source as outputs carry it, as it travels."""
+    return result_pb2.Source(
+        id=str(entry.get("id", "")),
+        kind=str(entry.get("kind", "")),
+        label=str(entry.get("label", "")),
+        location=str(entry.get("location", "")),
+        sha256=str(entry.get("sha256", "")),
+    )
+
+
+def _step(state: TaskState, event: event_pb2.Event) -> StepProgress:
+    index = event.header.step
+    if not event.header.HasField("step") or index >= len(state.steps):
+        raise DataCorrupt(
+            f"event {event.header.sequence} names step {index}, the plan in force has {len(state.steps)}"
+        )
+    return state.steps[index]
+
+
+def _with_step(state: TaskState, step: StepProgress, **changes: Any) -> TaskState:
+    steps = (*state.steps[: step.index], step, *state.steps[step.index + 1 :])
+    return replace(state, steps=steps, **changes)
+
+
+def started(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """An agent was asked to do a step."""
+    payload, step = event.step_started, _step(state, event)
+    changed = payload.agent != step.agent
+    return _with_step(
+        state,
+        replace(
+            step,
+            status=status_pb2.STEP_STATUS_RUNNING,
+            agent=payload.agent,
+            agent_version=payload.agent_version,
+            attempts=payload.attempt,
+            failures=0 if changed else step.failures,
+            agents_tried=(*step.agents_tried, payload.agent) if changed else step.agents_tried,
+            next_agent="",
+            not_before=None,
+            device_deadline=None,
+            idempotency_key=payload.idempotency_key,
+            input=JsonDocument(payload.input_json),
+            started_at=now,
+            ended_at=None,
+        ),
+    )
+
+
+def succeeded(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """A step's output passed every check."""
+    payload, step = event.step_succeeded, _step(state, event)
+    if step.finished:
+        raise DataCorrupt(f"event {event.header.sequence} finishes step {step.uid} a second time")
+    return _with_step(
+        state,
+        replace(
+            step,
+            status=status_pb2.STEP_STATUS_SUCCEEDED,
+            agent=step.agent or step.tool,
+            output=JsonDocument(payload.output_json),
+            confidence=payload.confidence,
+            sources=tuple(payload.sources),
+            checks=tuple(payload.checks),
+            repairs=tuple(payload.repairs),
+            ended_at=now,
+            useful=payload.duration.ToTimedelta(),
+        ),
+    )
+
+
+_PENDING_AGAIN = frozenset({status_pb2.RECOVERY_RETRY, status_pb2.RECOVERY_FALLBACK})
+_WAITING = frozenset({status_pb2.RECOVERY_REVIEW, status_pb2.RECOVERY_WAIT_DEVICE})
+_NEW_PLAN = frozenset({status_pb2.RECOVERY_REPLAN, status_pb2.RECOVERY_ASK})
+
+
+def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """An attempt failed; the recovery says where the step stands now."""
+    payload, step = event.step_failed, _step(state, event)
+    recovery = payload.recovery
+    status = status_pb2.STEP_STATUS_FAILED
+    if recovery in _PENDING_AGAIN:
+        status = status_pb2.STEP_STATUS_PENDING
+    elif recovery in _WAITING:
+        status = status_pb2.STEP_STATUS_WAITING
+    tried = step.agents_tried or (step.tool,)
+    note = FailureNote(
+        uid=step.uid,
+        agent=payload.error.agent or step.acting_agent,
+        code=payload.error.code,
+        recovery=recovery,
+        duration=payload.duration.ToTimedelta(),
+    )
+    return _with_step(
+        state,
+        replace(
+            step,
+            status=status,
+            agent=step.agent or step.tool,
+            failures=step.failures + 1,
+            agents_tried=tried,
+            next_agent=payload.next_agent,
+            not_before=_after(now, payload.delay.ToTimedelta()),
+            error=payload.error,
+            recovery=recovery,
+            ended_at=now,
+        ),
+        failures=(*state.failures, note),
+        avoid=state.avoid | frozenset(tried) if recovery == status_pb2.RECOVERY_REPLAN else state.avoid,
+        replan_reason=_reason(step, payload) if recovery in _NEW_PLAN else state.replan_reason,
+    )
+
+
+def _after(now: datetime, delay: timedelta) -> datetime | None:
+    return now + delay if delay else None
+
+
+def _reason(step: StepProgress, payload: event_pb2.StepFailed) -> str:
+    return f"step {step.index} ({step.agent or step.tool}) failed: {payload.error.code}: {payload.error.message}"
+
+
+def skipped(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """A step is left out."""
+    step = replace(
+        _step(state, event),
+        status=status_pb2.STEP_STATUS_SKIPPED,
+        skip_reason=event.step_skipped.reason,
+        ended_at=now,
+    )
+    return _with_step(state, step)
+
+
+def device_awaited(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """A step waits for its device."""
+    payload = event.device_awaited
+    return _with_step(
+        state,
+        replace(
+            _step(state, event),
+            status=status_pb2.STEP_STATUS_WAITING,
+            device_id=payload.device_id,
+            device_deadline=moment(payload.deadline),
+        ),
+    )
+
+
+def device_returned(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """The device is back; the step may start again."""
+    step = replace(_step(state, event), status=status_pb2.STEP_STATUS_PENDING, failures=0)
+    return _with_step(state, step)
+
+
+def review_requested(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """A person was asked about a step, or about the whole task."""
+    payload = event.review_requested
+    index = event.header.step if event.header.HasField("step") else None
+    review = OpenReview(step=index, reason=payload.reason, level=payload.level, since=now)
+    if index is not None:
+        waiting = replace(_step(state, event), status=status_pb2.STEP_STATUS_WAITING, device_deadline=None)
+        state = _with_step(state, waiting)
+    return replace(state, reviews=(*state.reviews, review), error=payload.reason, replan_reason="")
+
+
+def review_resolved(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    """A person decided: the step has the person's output, or the task is to end."""
+    payload = event.review_resolved
+    index = event.header.step if event.header.HasField("step") else None
+    remaining = tuple(review for review in state.reviews if review.step != index)
+    if len(remaining) == len(state.reviews):
+        return state  # settled already
+    state = replace(state, reviews=remaining, reviews_settled=state.reviews_settled + 1, error=None)
+    if payload.verdict != status_pb2.REVIEW_VERDICT_CORRECTED:
+        return replace(state, rejection=payload.note or "a person ended the task")
+    if index is None:
+        return replace(state, replan_reason="a person gave the task back")
+    document = JsonDocument(payload.output_json)
+    output = document.value
+    if not isinstance(output, Mapping):
+        raise DataCorrupt(f"event {event.header.sequence} corrects a step with something that is not an object")
+    person = result_pb2.Source(
+        id=f"P{index + 1}", kind="person", label=payload.reviewer, location="review", sha256=document.sha256
+    )
+    return _with_step(
+        state,
+        replace(
+            _step(state, event),
+            status=status_pb2.STEP_STATUS_SUCCEEDED,
+            output=document,
+            confidence=float(output.get("confidence_score", 1.0)),
+            sources=(*(source_of(entry) for entry in output.get("sources", ())), person),
+            checks=("review",),
+            ended_at=now,
+        ),
+    )

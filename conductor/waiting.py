@@ -1,0 +1,111 @@
+"""Steps that wait for a device: taken up when it is back, handed to a person when it stays away too long."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from conductor.bus import EventBus, TaskRow
+from conductor.failure import error_detail
+from conductor.finishing import Finisher
+from conductor.journal import Journal
+from conductor.progress import TaskState
+from conductor.state import fold
+from conductor.wiring import Wiring
+from podium.errors import DeviceOffline
+from podium.v1 import event_pb2, status_pb2
+
+PARKED = (
+    status_pb2.TASK_STATUS_WAITING_INPUT,
+    status_pb2.TASK_STATUS_WAITING_DEVICE,
+    status_pb2.TASK_STATUS_WAITING_REVIEW,
+)
+"""Statuses in which no worker holds a task."""
+_PAGE = 200
+
+
+def attend(journal: Journal, wiring: Wiring) -> None:
+    """Record what has become of the devices that a task's steps wait for."""
+    for step in journal.state.steps:
+        if step.status != status_pb2.STEP_STATUS_WAITING or step.device_deadline is None:
+            continue
+        if wiring.device_online(step.device_id):
+            journal.record(event_pb2.DeviceReturned(device_id=step.device_id), step=step.index)
+        elif wiring.clock() >= step.device_deadline:
+            error = DeviceOffline(f"device {step.device_id} stayed away past the step's deadline")
+            level_2 = event_pb2.ReviewRequested(reason=error_detail(error, agent=step.acting_agent), level=2)
+            journal.record(level_2, step=step.index)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Note:
+    """What has to be watched of a parked task, so that its log is read only when it has changed."""
+
+    last_sequence: int
+    expire_time: datetime | None
+    devices: tuple[tuple[str, datetime], ...]
+
+    @classmethod
+    def of(cls, state: TaskState) -> "_Note":
+        return cls(
+            last_sequence=state.last_sequence,
+            expire_time=state.expire_time,
+            devices=tuple(
+                (step.device_id, step.device_deadline)
+                for step in state.steps
+                if step.status == status_pb2.STEP_STATUS_WAITING and step.device_deadline is not None
+            ),
+        )
+
+
+class Sweeper:
+    """Looks after parked tasks: ends those whose time is up, wakes those whose device is back."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        """Use the process's wiring."""
+        self._wiring = wiring
+        self._finisher = Finisher(wiring)
+        self._notes: dict[str, _Note] = {}
+
+    async def sweep(self) -> int:
+        """Look at every parked task once; how many were changed."""
+        rows = await _all_rows(self._wiring.bus)
+        notes: dict[str, _Note] = {}
+        changed = 0
+        for row in rows:
+            note = self._notes.get(row.task_id)
+            if note is None or note.last_sequence != row.last_sequence:
+                note = _Note.of(fold(await self._wiring.bus.read(row.task_id)))
+            notes[row.task_id] = note
+            if self._due(note):
+                changed += await self._act(row.task_id)
+        self._notes = notes
+        return changed
+
+    def _due(self, note: _Note) -> bool:
+        now = self._wiring.clock()
+        if note.expire_time is not None and now >= note.expire_time:
+            return True
+        return any(self._wiring.device_online(device) or now >= deadline for device, deadline in note.devices)
+
+    async def _act(self, task_id: str) -> int:
+        journal = await Journal.open(self._wiring.bus, task_id, self._wiring.clock)
+        state = journal.state
+        if state.status not in PARKED:
+            return 0
+        if state.expire_time is not None and self._wiring.clock() >= state.expire_time:
+            self._finisher.expire(journal)
+        else:
+            attend(journal, self._wiring)
+        # On a conflict somebody else has just moved the task; the next sweep looks again.
+        return int(await journal.commit())
+
+
+async def _all_rows(bus: EventBus) -> list[TaskRow]:
+    rows: list[TaskRow] = []
+    before = ""
+    while True:
+        page: Sequence[TaskRow] = await bus.rows(statuses=PARKED, limit=_PAGE, before=before)
+        rows.extend(page)
+        if len(page) < _PAGE:
+            return rows
+        before = page[-1].task_id
