@@ -50,6 +50,8 @@ class Separators:
 
     points: float = 0.0
     commas: float = 0.0
+    grouped: int = 0
+    """Amounts such as 86,100 that can be read two ways."""
     places: int = field(default=2)
     """Digits that amounts of this document have after the decimal sign."""
 
@@ -126,10 +128,12 @@ def _allowed(segment: Segment, match: re.Match[str], blocked: Sequence[Span]) ->
 
 def _separators(numbers: Sequence[str], languages: dict[str, float]) -> Separators:
     points = commas = 0.0
+    doubtful = 0
     places: dict[int, int] = {}
     for number in numbers:
         options = readings(number)
         if len(options) != 1:
+            doubtful += 1
             continue
         _, sign, decimals = options[0]
         plain = re.sub(r"[ ']", "", number)
@@ -145,7 +149,9 @@ def _separators(numbers: Sequence[str], languages: dict[str, float]) -> Separato
     if points == commas:
         points += 0.2 * (languages.get("en", 0.0) + languages.get("zh", 0.0))
         commas += 0.2 * sum(languages.get(name, 0.0) for name in ("de", "fr", "nl", "es", "it", "pt"))
-    return Separators(points=points, commas=commas, places=0 if places and not places.get(2) else 2)
+    return Separators(
+        points=points, commas=commas, grouped=doubtful, places=0 if places and not places.get(2) else 2
+    )
 
 
 def _amount(segment: Segment, match: re.Match[str], separators: Separators) -> Amount:
@@ -160,7 +166,9 @@ def _amount(segment: Segment, match: re.Match[str], separators: Separators) -> A
         chosen = (
             grouped if sign != own or separators.places == 0 else next(option for option in options if option[1])
         )
-        ambiguous = sign is None or max(separators.points, separators.commas) < 1
+        # Two or more of them, and no decimals anywhere: three decimals in every amount would be strange.
+        alone = separators.grouped < 2 or separators.places == 2
+        ambiguous = (sign is None or max(separators.points, separators.commas) < 1) and alone
         if sign == own and separators.places == 2:
             # A third decimal is rare in money: keep the doubt.
             ambiguous = True
@@ -201,3 +209,10 @@ def printed(value: Decimal, places: int) -> str:
     exponent = value.as_tuple().exponent
     digits = max(places, -exponent if isinstance(exponent, int) else 0)
     return f"{value:.{digits}f}"
+
+
+def tolerance(value: Decimal) -> Decimal:
+    """How far rounded sums may be apart: two cents, or one unit where amounts have no decimals."""
+    exponent = value.as_tuple().exponent
+    whole = not isinstance(exponent, int) or exponent >= 0
+    return Decimal(1) if whole and abs(value) >= 100 else Decimal("0.02")

@@ -83,11 +83,17 @@ def choose_currency(
         box=source.span.box,
         source_text=source.span.text,
         alternatives=tuple(
-            Alternative(value=other, confidence=min(confidence, 1 - confidence), page=sources[other].span.segment.page, box=sources[other].span.box, source_text=sources[other].span.text)
+            Alternative(
+                value=other,
+                confidence=min(confidence, 1 - confidence),
+                page=sources[other].span.segment.page,
+                box=sources[other].span.box,
+                source_text=sources[other].span.text,
+            )
             for other in ranked[1:4]
         ),
         reasons=tuple(note.reasons),
-    )  # fmt: skip
+    )
 
 
 def _signs(
@@ -201,8 +207,15 @@ def _from_country(sheet: Sheet, setting: Setting) -> Field:
     index, start, end = setting.country_spans[country]
     span = Span(segment=sheet.segments[index], start=start, end=end)
     return Field(
-        name="currency", kind="currency", value=code, confidence=0.6 * votes[code] / sum(votes.values()), page=span.segment.page, box=span.box, source_text=span.text, reasons=("no_currency_mark", "from_country")
-    )  # fmt: skip
+        name="currency",
+        kind="currency",
+        value=code,
+        confidence=0.6 * votes[code] / sum(votes.values()),
+        page=span.segment.page,
+        box=span.box,
+        source_text=span.text,
+        reasons=("no_currency_mark", "from_country"),
+    )
 
 
 def currencies_in(text: str) -> Mapping[str, str]:

@@ -8,14 +8,35 @@ from agents.packs.invoice.extraction.frame import Sheet
 from agents.packs.invoice.extraction.marks import COUNTRY_WORDS
 
 _WORDS: Mapping[str, str] = {
-    "en": "invoice date total amount due payment number tax vat description quantity price bill order customer subtotal terms please your the and of to for balance unit item",
-    "de": "rechnung rechnungsnummer datum betrag mwst ust gesamt gesamtbetrag menge preis einzelpreis zahlbar kunde kundennummer netto brutto und der die das bitte bezeichnung lieferdatum summe steuer seite rechnungsdatum faellig fallig vom",
-    "fr": "facture date montant tva total ttc ht quantite prix client designation echeance paiement le la les et de du des a payer remise commande livraison unitaire numero",
-    "nl": "factuur factuurnummer factuurdatum datum bedrag btw totaal aantal prijs omschrijving klant klantnummer betalen vervaldatum te en van het een incl excl subtotaal",
-    "es": "factura fecha importe iva total cantidad precio cliente descripcion vencimiento base imponible pago el la los y de del numero pedido concepto",
-    "it": "fattura data importo totale quantita prezzo cliente descrizione scadenza imponibile pagamento il e di numero",
-    "pt": "fatura valor total quantidade preco cliente descricao vencimento pagamento o e de numero",
-}  # fmt: skip
+    "en": """
+        invoice date total amount due payment number tax vat description quantity price bill order
+        customer subtotal terms please your the and of to for balance unit item
+    """,
+    "de": """
+        rechnung rechnungsnummer datum betrag mwst ust gesamt gesamtbetrag menge preis einzelpreis
+        zahlbar kunde kundennummer netto brutto und der die das bitte bezeichnung lieferdatum summe
+        steuer seite rechnungsdatum faellig fallig vom
+    """,
+    "fr": """
+        facture date montant tva total ttc ht quantite prix client designation echeance paiement le la
+        les et de du des a payer remise commande livraison unitaire numero
+    """,
+    "nl": """
+        factuur factuurnummer factuurdatum datum bedrag btw totaal aantal prijs omschrijving klant
+        klantnummer betalen vervaldatum te en van het een incl excl subtotaal
+    """,
+    "es": """
+        factura fecha importe iva total cantidad precio cliente descripcion vencimiento base imponible
+        pago el la los y de del numero pedido concepto
+    """,
+    "it": """
+        fattura data importo totale quantita prezzo cliente descrizione scadenza imponibile pagamento il
+        e di numero
+    """,
+    "pt": """
+        fatura valor total quantidade preco cliente descricao vencimento pagamento o e de numero
+    """,
+}
 _LANGUAGES_OF: dict[str, tuple[str, ...]] = {
     word: tuple(language for language, words in _WORDS.items() if word in words.split())
     for word in " ".join(_WORDS.values()).split()
@@ -35,7 +56,27 @@ _IBAN_COUNTRY = re.compile(
     r"\b(?:iban:?\s?)?(ad|ae|at|be|bg|ch|cy|cz|de|dk|ee|es|fi|fr|gb|gr|hr|hu|ie|is|it|li|lt|lu|lv|mc|mt|nl|no|pl|pt|ro|se|si|sk|tr)\d{2}\s?[a-z0-9]{4}\s?[a-z0-9]{4}"
 )
 _VAT_COUNTRY = re.compile(r"\b(atu|be|de|dk|es|fi|fr|gb|ie|it|lu|nl|pl|pt|se|che)[- ]?\d{3}[\d. -]{4,9}")
-_PHONE_COUNTRY = {"1": "US", "44": "GB", "49": "DE", "33": "FR", "31": "NL", "34": "ES", "41": "CH", "43": "AT", "32": "BE", "86": "CN", "81": "JP", "61": "AU", "65": "SG", "852": "HK", "46": "SE", "47": "NO", "45": "DK", "48": "PL", "52": "MX"}  # fmt: skip
+_PHONE_COUNTRY = {
+    "1": "US",
+    "44": "GB",
+    "49": "DE",
+    "33": "FR",
+    "31": "NL",
+    "34": "ES",
+    "41": "CH",
+    "43": "AT",
+    "32": "BE",
+    "86": "CN",
+    "81": "JP",
+    "61": "AU",
+    "65": "SG",
+    "852": "HK",
+    "46": "SE",
+    "47": "NO",
+    "45": "DK",
+    "48": "PL",
+    "52": "MX",
+}
 _PHONE = re.compile(r"(?:\+|\b00)\s?(852|1|4[1345678]|49|3[1-4]|86|81|61|65|52)[\s().-]")
 _US_WORDS = re.compile(r"\b(?:sales tax|zip|ein|remit to|bill to|check payable)\b")
 _NON_US_WORDS = re.compile(r"\b(?:vat|gst|abn|sort code|iban|cheque|b\.?v\.|gmbh|ltd)\b")
@@ -110,8 +151,12 @@ def _countries(sheet: Sheet) -> tuple[dict[str, float], dict[str, tuple[int, int
         for match in _COUNTRY_NAME.finditer(text):
             add(_COUNTRY_OF[match.group()], 1.0, segment.index, *match.span())
         for pattern, country, weight in (
-            (_US_STATE_ZIP, "US", 1.5), (_UK_POSTCODE, "GB", 0.8), (_CA_POSTCODE, "CA", 1.5), (_AU_STATE, "AU", 1.5), (_NL_POSTCODE, "NL", 0.6),
-        ):  # fmt: skip
+            (_US_STATE_ZIP, "US", 1.5),
+            (_UK_POSTCODE, "GB", 0.8),
+            (_CA_POSTCODE, "CA", 1.5),
+            (_AU_STATE, "AU", 1.5),
+            (_NL_POSTCODE, "NL", 0.6),
+        ):
             for match in pattern.finditer(text):
                 add(country, weight, segment.index, *match.span())
         for match in _IBAN_COUNTRY.finditer(text):

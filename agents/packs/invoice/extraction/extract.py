@@ -16,13 +16,28 @@ from agents.packs.invoice.extraction.marks import ZERO_DECIMAL
 from agents.packs.invoice.extraction.model import Extraction, Field
 from agents.packs.invoice.extraction.parties import choose_parties
 from agents.packs.invoice.extraction.relation import Neighbours
+from agents.packs.invoice.extraction.roles import column_sums
 from agents.packs.invoice.extraction.table import line_sum, mark_heads, read_lines
 from agents.packs.invoice.extraction.totals import reckon
 from agents.packs.invoice.extraction.totals_fields import net_field, tax_field, total_field
 from agents.packs.invoice.extraction.trade import account_spans, read_hs_codes, read_trade
 from tools.document.reading import DocumentReading
 
-_KINDS = {"number": "text", "date": "date", "due_date": "date", "supplier": "text", "buyer": "text", "currency": "currency", "total": "amount", "tax": "amount", "net": "amount", "iban": "text", "bic": "text", "incoterm": "text", "payment_terms": "text"}  # fmt: skip
+_KINDS = {
+    "number": "text",
+    "date": "date",
+    "due_date": "date",
+    "supplier": "text",
+    "buyer": "text",
+    "currency": "currency",
+    "total": "amount",
+    "tax": "amount",
+    "net": "amount",
+    "iban": "text",
+    "bic": "text",
+    "incoterm": "text",
+    "payment_terms": "text",
+}
 
 
 def extract(reading: DocumentReading) -> Extraction:
@@ -42,10 +57,12 @@ def extract(reading: DocumentReading) -> Extraction:
     accounts = account_spans(sheet)
     day_spans = [date.span for date in dates if date.style != "bare"]
     amounts, separators = find_amounts(sheet.segments, [*day_spans, *accounts], dict(setting.languages))
-    labels, heads = mark_heads(sheet, find_labels(sheet.segments))
+    labels, heads = mark_heads(sheet, find_labels(sheet.segments), amounts)
     identifiers = find_identifiers(sheet, labels, [*day_spans, *accounts])
     items = read_lines(sheet, labels, heads, amounts, separators.places)
-    beside_amounts = Neighbours(sheet, labels, [amount.span for amount in amounts if not amount.percent])
+    beside_amounts = Neighbours(
+        sheet, labels, [amount.span for amount in amounts if not amount.percent], chained=True
+    )
     beside_dates = Neighbours(sheet, labels, [date.span for date in dates])
     beside_identifiers = Neighbours(sheet, labels, [item.span for item in identifiers])
 
@@ -54,7 +71,9 @@ def extract(reading: DocumentReading) -> Extraction:
     words = (
         words_amount("".join(segment.text for segment in sheet.segments)) if setting.languages.get("zh") else None
     )
-    reckoning = reckon(sheet, labels, amounts, beside_amounts, line_sum(items), words)
+    reckoning = reckon(
+        sheet, labels, amounts, beside_amounts, line_sum(items), words, column_sums(sheet, heads, amounts)
+    )
     currency = choose_currency(sheet, labels, amounts, reckoning.total.index if reckoning.total else None, setting)
     places = 0 if currency.value in ZERO_DECIMAL and separators.places == 0 else 2
     supplier, buyer = choose_parties(sheet, labels, beside_identifiers)

@@ -43,11 +43,11 @@ class Segment:
 
     @property
     def middle(self) -> float:
-        """y of the line's middle."""
+        """The y of the line's middle."""
         return (self.y0 + self.y1) / 2
 
     def x_of(self, position: int) -> float:
-        """x at which the character at `position` starts."""
+        """The x at which the character at `position` starts."""
         return self.x0 + (self.x1 - self.x0) * self.edges[position]
 
     def box_of(self, start: int, end: int) -> Box:
@@ -103,12 +103,12 @@ class Sheet:
 
     @property
     def top(self) -> float:
-        """y of the first line."""
+        """The y of the first line."""
         return min((segment.y0 for segment in self.segments), default=0.0)
 
     @property
     def bottom(self) -> float:
-        """y of the last line's foot."""
+        """The y of the last line's foot."""
         return max((segment.y1 for segment in self.segments), default=1.0)
 
 

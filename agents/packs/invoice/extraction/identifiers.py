@@ -14,7 +14,7 @@ from agents.packs.invoice.extraction.relation import Link, Neighbours
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-/._#&+]*")
 _AMOUNT_LIKE = re.compile(r"^\d{1,3}(?:[.,]\d{3})*[.,]\d{2}$")
-_SUSPECT = re.compile(r"(?<=\d)[OoIlSB](?=\d)|(?<=[A-Z])[l](?=[A-Z\d])|(?<=[A-Z-])[01](?=[A-Z])")
+_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d])|(?<=[A-Z])[01](?=[A-Z])")
 _KINDS = frozenset(
     {
         "number",
@@ -83,7 +83,8 @@ def _runs(text: str, tokens: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
             prefix = (
                 gap == " " and before.isupper() and before.isalpha() and len(before) <= 5 and here[0].isdigit()
             )
-            if joined or prefix:
+            digits = gap == " " and before.replace(" ", "").isdigit() and here.isdigit()
+            if joined or prefix or digits:
                 runs[-1] = (runs[-1][0], end)
                 continue
         runs.append((start, end))
@@ -148,11 +149,17 @@ def choose_number(
         box=chosen.span.box,
         source_text=chosen.span.text,
         alternatives=tuple(
-            Alternative(value=identifiers[claim.value].value, confidence=min(confidence, _standing(claim) * 0.6), page=identifiers[claim.value].span.segment.page, box=identifiers[claim.value].span.box, source_text=identifiers[claim.value].span.text)
+            Alternative(
+                value=identifiers[claim.value].value,
+                confidence=min(confidence, _standing(claim) * 0.6),
+                page=identifiers[claim.value].span.segment.page,
+                box=identifiers[claim.value].span.box,
+                source_text=identifiers[claim.value].span.text,
+            )
             for claim in others[:3]
         ),
         reasons=reasons,
-    )  # fmt: skip
+    )
 
 
 def _standing(claim: Claim) -> float:
@@ -170,7 +177,7 @@ def _assess(
     wanted = compacted(chosen.value)
     repeated = len(wanted) >= 4 and sum(wanted in segment.folded.compact for segment in sheet.segments) > 1
     note = Assessment()
-    note.doubt(0.8, "label_is_title", when=label.kind == "title")
+    note.doubt(0.88, "label_is_title", when=label.kind == "title")
     note.doubt(0.9, "label_weak", when=label.kind == "number" and label.strength < 0.8 and label.exact)
     note.doubt(0.93, "label_misread", when=not label.exact)
     note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)

@@ -14,6 +14,27 @@ from agents.packs.invoice.extraction.relation import Link, Neighbours
 
 _KINDS = frozenset({"date", "due", "other_date", "number", "other_id"})
 _EARLIEST, _LATEST = dt.date(1995, 1, 1), dt.date(2040, 1, 1)
+_CREDIT = (
+    "creditnote",
+    "creditmemo",
+    "gutschrift",
+    "avoir",
+    "creditnota",
+    "creditfactuur",
+    "rectificativa",
+    "notadicredito",
+)
+_ORIGINAL = (
+    "invoicedate",
+    "rechnungsdatum",
+    "dateoffacture",
+    "datedefacture",
+    "factuurdatum",
+    "fechadefactura",
+    "original",
+)
+_PLACE = re.compile(r"[A-ZÀ-Þ][^\d,:]{2,25}(?:,|\s)\s?(?:den|der|le|the|de|op|a|am|on)?")
+_TIME = re.compile(r"[,/-]?\s?\d{1,2}[:.]\d\d")
 _TERM_DAYS = re.compile(r"(?<!\d)(\d{1,3})\s?(?:days?|tagen?|jours?|dagen|dias|giorni|天|日内)")
 
 
@@ -23,8 +44,15 @@ def choose_dates(
     """The invoice date and the due date, each with its confidence or absent."""
     contenders = [label for label in labels if label.kind in _KINDS and not label.is_head]
 
+    credit = any(
+        label.kind == "title" and any(word in label.segment.folded.compact for word in _CREDIT) for label in labels
+    )
+
     def worth(label: Label, index: int, link: Link) -> float:
         date = dates[index]
+        if credit and label.kind == "date" and any(word in label.segment.folded.compact for word in _ORIGINAL):
+            # A credit note shows the date of the invoice it corrects, too.
+            return 0.5
         if label.kind in {"number", "other_id"}:
             # An order number's label may be followed by its date; it only keeps eight-digit numbers from being dates.
             return 0.9 if date.style == "bare" else 0.35 if link.place == "same" and link.score < 0.9 else 0.0
@@ -114,11 +142,30 @@ def _unlabelled(claims: Mapping[str, Sequence[Claim]], dates: Sequence[DateFound
     free = [date for index, date in enumerate(dates) if index not in claimed and date.style != "bare"]
     if not free:
         return Field.absent("date", "date", "no_date")
-    free.sort(key=lambda date: _depth(date, sheet))
-    note = Assessment(value=0.7 if len({date.day for date in free}) == 1 else 0.5)
+    free.sort(key=lambda date: (-_standalone(date, sheet), _depth(date, sheet)))
+    best = free[0]
+    rivals = [
+        date for date in free[1:] if date.day != best.day and _standalone(date, sheet) >= _standalone(best, sheet)
+    ]
+    note = Assessment(value=max(0.7, _standalone(best, sheet)) if not rivals else 0.5)
     note.reasons.append("no_label")
-    _doubt_date(note, free[0])
-    return _as_field("date", free[0], note, free[1:4])
+    _doubt_date(note, best)
+    return _as_field("date", best, note, [date for date in free[1:4] if date.day != best.day])
+
+
+def _standalone(date: DateFound, sheet: Sheet) -> float:
+    """What a date without a label is worth by its surroundings.
+
+    Letters put place and date on a line of their own (``Berlin, den 03.02.2026``); receipts print the time behind it.
+    """
+    segment, span = date.span.segment, date.span
+    before, after = segment.text[: span.start].strip(), segment.text[span.end :].strip()
+    high = (segment.y0 - sheet.top) / max(sheet.bottom - sheet.top, 1.0) < 0.45
+    if not after and high and _PLACE.fullmatch(before):
+        return 0.88
+    if _TIME.match(after) and not before:
+        return 0.85
+    return 0.75 if not before and not after and high else 0.0
 
 
 def _as_field(name: str, date: DateFound, note: Assessment, others: Sequence[DateFound]) -> Field:
@@ -134,8 +181,14 @@ def _as_field(name: str, date: DateFound, note: Assessment, others: Sequence[Dat
         box=date.span.box,
         source_text=date.span.text,
         alternatives=tuple(
-            Alternative(value=day.isoformat(), confidence=round(min(confidence, 1 - confidence), 3), page=other.span.segment.page, box=other.span.box, source_text=other.span.text)
+            Alternative(
+                value=day.isoformat(),
+                confidence=round(min(confidence, 1 - confidence), 3),
+                page=other.span.segment.page,
+                box=other.span.box,
+                source_text=other.span.text,
+            )
             for day, other in ranked[:3]
         ),
         reasons=tuple(note.reasons),
-    )  # fmt: skip
+    )

@@ -1,7 +1,8 @@
 """Find the labels in the segments, also where the OCR dropped spaces or misread a letter."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
@@ -9,11 +10,89 @@ from rapidfuzz.distance import Levenshtein
 from agents.packs.invoice.extraction.folding import Folded, is_wide
 from agents.packs.invoice.extraction.frame import Segment, Span
 from agents.packs.invoice.extraction.lexicon import LONGEST, PHRASES, Phrase
+from agents.packs.invoice.extraction.marks import CODES
 
 _FUZZY = {
     length: [phrase for phrase in PHRASES if abs(len(phrase) - length) <= 3 and len(phrase) >= 5]
     for length in range(5, 34)
 }
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FILLERS = frozenset(
+    (
+        "the",
+        "of",
+        "der",
+        "die",
+        "das",
+        "la",
+        "le",
+        "les",
+        "de",
+        "du",
+        "des",
+        "del",
+        "el",
+        "het",
+        "van",
+        "is",
+        "est",
+        "es",
+        "ist",
+    )
+    + (
+        "your",
+        "our",
+        "ihre",
+        "unsere",
+        "votre",
+        "notre",
+        "uw",
+        "onze",
+        "su",
+        "nuestra",
+        "in",
+        "and",
+        "und",
+        "et",
+        "en",
+        "y",
+    )
+    + (
+        "invoice",
+        "rechnung",
+        "facture",
+        "factuur",
+        "factura",
+        "no",
+        "nr",
+        "eur",
+        "usd",
+        "zu",
+        "zum",
+        "am",
+        "vom",
+        "on",
+        "and",
+    )
+    + (
+        "zzgl",
+        "inkl",
+        "incl",
+        "inc",
+        "plus",
+        "gesetzl",
+        "gesetzliche",
+        "total",
+        "dont",
+        "vat",
+        "mwst",
+        "ust",
+        "tva",
+        "iva",
+        "btw",
+    )
+)
+_CODE = re.compile("|".join(CODES))
 _FUZZY_STRENGTH = 0.85
 _CAREFUL = 4
 """Latin labels up to this length are common words too; they count only where they stand like a label."""
@@ -42,9 +121,57 @@ def find_labels(segments: Sequence[Segment]) -> list[Label]:
     """All labels, in reading order of their segments; within one segment they do not overlap."""
     labels: list[Label] = []
     for segment in segments:
-        found = _exact(segment)
-        labels.extend(found or _fuzzy(segment))
-    return labels
+        found = _exact(segment) or _fuzzy(segment)
+        found = _joined_by_slash(found)
+        labels.extend(replace(label, strength=label.strength * _in_context(label, found)) for label in found)
+    return _continued_below(labels)
+
+
+def _continued_below(labels: list[Label]) -> list[Label]:
+    """A label that opens with a slash goes on from the one above it, and means the same."""
+    result = []
+    for label in labels:
+        segment = label.segment
+        above = [
+            other
+            for other in labels
+            if segment.text.lstrip().startswith("/")
+            and 0 < segment.middle - other.segment.middle < 2.2 * segment.height
+            and abs(other.segment.x0 - segment.x0) < 2 * segment.height
+        ]
+        result.append(replace(label, kind=above[-1].kind) if above else label)
+    return result
+
+
+def _joined_by_slash(found: list[Label]) -> list[Label]:
+    """``Invoice date / delivery date``: one label with the first one's meaning."""
+    kept: list[Label] = []
+    for label in found:
+        if kept and label.kind != kept[-1].kind and {label.kind, kept[-1].kind} <= {"date", "other_date", "due"}:
+            gap = label.segment.text[kept[-1].span.end : label.span.start].strip()
+            if gap in {"/", "=", "&", "und", "and", "et", "en", "y", "-"}:
+                span = Span(segment=label.segment, start=kept[-1].span.start, end=label.span.end)
+                kept[-1] = replace(kept[-1], span=span)
+                continue
+        kept.append(label)
+    return kept
+
+
+def _in_context(label: Label, found: Sequence[Label]) -> float:
+    """What words around a label leave of it: ``30 days from invoice date`` names a term, no date follows."""
+    text, span = label.segment.text, label.span
+    start = max((other.span.end for other in found if other.span.end <= span.start), default=0)
+    end = min((other.span.start for other in found if other.span.start >= span.end), default=len(text))
+    before = re.split(r"[:：;|·•]", text[start : span.start])[-1]
+    after = re.split(r"[:：\d#$€£¥￥(]", text[span.end : end], maxsplit=1)[0]
+    lead = [word for word in _WORD.findall(before.lower()) if word not in _FILLERS]
+    tail = [word for word in _WORD.findall(after.lower()) if word not in _FILLERS]
+    factor = 1.0 if not lead else 0.75 if len(lead) == 1 else 0.5
+    if re.search(r"\d\s*(?:days?|tagen?|jours?|dagen|d.as|giorni|天)\b", before.lower()):
+        factor = 0.3
+    if label.kind in {"total", "net", "date", "due"} and tail and not _CODE.fullmatch(" ".join(tail).upper()):
+        factor *= 0.75 if len(tail) == 1 else 0.5
+    return factor
 
 
 def _exact(segment: Segment) -> list[Label]:
@@ -137,11 +264,52 @@ def _stands_like_label(folded: Folded, position: int, size: int) -> bool:
 
 
 _GENERIC = frozenset(
-    "to for an van aan le den vom due no nr n id ref from tel me bar pin cb each text ware net base suma brut port".split()
-) - {"due", "net", "base", "suma", "ref", "tel", "no", "nr", "from"}
-_PLAIN = frozenset(
-    "vat gst tax tva btw iva mwst ust due net tel fax po nif cif ein qty iban bic page item date kvk siret uid ht ttc".split()
+    (
+        "to",
+        "for",
+        "an",
+        "van",
+        "aan",
+        "le",
+        "den",
+        "vom",
+        "due",
+        "no",
+        "nr",
+        "n",
+        "id",
+        "ref",
+        "from",
+        "tel",
+        "me",
+        "bar",
+    )
+    + ("pin", "cb", "each", "text", "ware", "net", "base", "suma", "brut", "port")
 )
+"""Words of the language first; a label only when they stand alone or before a colon."""
+_PLAIN = frozenset(
+    (
+        "vat",
+        "gst",
+        "tax",
+        "tva",
+        "btw",
+        "iva",
+        "mwst",
+        "ust",
+        "due",
+        "net",
+        "tel",
+        "fax",
+        "po",
+        "nif",
+        "cif",
+        "ein",
+        "qty",
+    )
+    + ("iban", "bic", "page", "item", "date", "kvk", "uid", "ht", "ttc")
+)
+"""Short, but hardly ever anything else than a label."""
 
 
 def _money_follows(rest: str) -> bool:

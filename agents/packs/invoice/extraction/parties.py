@@ -14,11 +14,13 @@ _LEGAL_FORM = re.compile(
     r"(?<![a-z])(?:gmbh|mbh|ag|kg|ohg|e\.?\s?k\.?|gbr|ug|ltd|limited|llc|llp|inc|corp|corporation|plc|co\.|company|b\.?\s?v\.?|n\.?\s?v\.?|v\.?o\.?f\.?|"
     r"s\.?\s?a\.?|s\.?a\.?s\.?|sasu|s\.?a\.?r\.?l\.?|eurl|sci|s\.?\s?l\.?\s?u?\.?|s\.?l\.?u\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|lda|pty|oy|ab|a/s|aps|as|sp\. z o\.?\s?o\.?|kft|s\.r\.o\.|pte|bhd|sdn|gesellschaft)(?![a-z])"
     r"|公司|厂|商行|集团|株式会社|事务所|经营部|中心|店"
-)  # fmt: skip
+)
 _STREET = re.compile(
     r"\d|stra(?:ss|ß)e|str\.|weg\b|platz|street|road|avenue|\bav\.|\brue\b|calle|laan\b|straat|路|号|街"
 )
-_CONTACT = re.compile(r"@|www\.|https?:|\btel|\bfax|phone|iban|bic|telefon|电话")
+_CONTACT = re.compile(
+    r"@|capital|siret|\brcs\b|registergericht|amtsgericht|handelsregister|www\.|https?:|\btel|\bfax|phone|iban|bic|telefon|电话"
+)
 
 
 def choose_parties(sheet: Sheet, labels: Sequence[Label], neighbours: Neighbours) -> tuple[Field, Field]:
@@ -86,7 +88,7 @@ def _supplier_score(sheet: Sheet, span: Span, labels: Sequence[Label], neighbour
     score += 0.35 * legal + 0.3 * min(repeats, 2) * (0.5 + 0.5 * legal) / 1.5
     score += 0.3 * max(0.0, 1 - depth / 0.25) + 0.15 * min(1.0, max(0.0, segment.height / sheet.unit - 1.1) * 2)
     score += 0.15 * (depth > 0.85 and legal)
-    score -= 0.5 * bool(_CONTACT.search(plain)) * (not legal) + 0.25 * bool(_STREET.search(plain) and not legal)
+    score -= 0.5 * bool(_CONTACT.search(plain)) + 0.25 * bool(_STREET.search(plain) and not legal)
     score -= 0.4 * (len(span.text.split()) > 7 or len(span.text) > 60) + 0.6 * any(
         label.segment is segment and label.kind in {"title", "number", "date", "total", "column"} and not legal
         for label in labels
@@ -118,8 +120,14 @@ def _field(sheet: Sheet, name: str, names: Sequence[Span], scores: dict[int, flo
         box=best.box,
         source_text=best.text.strip(),
         alternatives=tuple(
-            Alternative(value=names[index].text.strip(), confidence=min(confidence, 1 - confidence), page=names[index].segment.page, box=names[index].box, source_text=names[index].text.strip())
+            Alternative(
+                value=names[index].text.strip(),
+                confidence=min(confidence, 1 - confidence),
+                page=names[index].segment.page,
+                box=names[index].box,
+                source_text=names[index].text.strip(),
+            )
             for index in others[:3]
         ),
         reasons=tuple(note.reasons),
-    )  # fmt: skip
+    )

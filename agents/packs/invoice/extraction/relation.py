@@ -26,8 +26,12 @@ class Link:
 class Neighbours:
     """Answers what lies between two spans; built once per document."""
 
-    def __init__(self, sheet: Sheet, labels: Sequence[Label], values: Sequence[Span]) -> None:
+    def __init__(
+        self, sheet: Sheet, labels: Sequence[Label], values: Sequence[Span], *, chained: bool = False
+    ) -> None:
+        """With `chained` a label's row may go on after its own value: ``VAT 21% of 100.00    21.00``."""
         self._sheet = sheet
+        self._chained = chained
         self._labels: dict[int, list[Label]] = {}
         for label in labels:
             self._labels.setdefault(label.segment.index, []).append(label)
@@ -93,7 +97,7 @@ class Neighbours:
     def _followed(self, label: Label) -> bool:
         """True when another label follows in the same segment, or the label's value does."""
         others = self._labels.get(label.segment.index, ())
-        return self._own_value(label) or any(
+        return (self._own_value(label) and not self._chained) or any(
             other.span.start >= label.span.end and other.kind not in {"currency", "rate", "title"}
             for other in others
         )

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from agents.packs.invoice.extraction.amounts import Amount, printed
+from agents.packs.invoice.extraction.amounts import Amount, printed, tolerance
 from agents.packs.invoice.extraction.confidence import Assessment, ocr_factor
 from agents.packs.invoice.extraction.frame import Segment, Sheet, Span
 from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.model import Field, LineItem
-from agents.packs.invoice.extraction.totals import tolerance
 from tools.document.reading import Box
 
 _HEADS = frozenset(
@@ -27,9 +26,12 @@ _HEADS = frozenset(
         "currency",
         "other_amount",
         "other_id",
+        "date",
+        "other_date",
     }
 )
 _ANCHORS = frozenset({"column", "quantity", "price"})
+_SUMS = frozenset({"net", "tax", "total", "rate"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,42 +40,61 @@ class Head:
 
     row: int
     labels: tuple[Label, ...]
+    sums_up: bool = False
+    """True for a tax table, whose columns are net, tax and gross."""
 
     @property
     def foot(self) -> float:
-        """y where the head ends."""
+        """The y where the head ends."""
         return max(label.segment.y1 for label in self.labels)
 
+    def distance(self, label: Label, amount: Amount) -> float:
+        """How far, in pixels, an amount stands from a label's column; zero when it is under it."""
+        span = amount.span
+        lone = sum(other.segment is label.segment for other in self.labels) == 1
+        x0, x1 = (label.segment.x0, label.segment.x1) if lone else (label.span.x0, label.span.x1)
+        if span.x0 < x1 and x0 < span.x1:
+            return 0.0
+        return min(abs(span.x0 - x0), abs(span.x1 - x1), abs(span.x0 + span.x1 - x0 - x1) / 2)
 
-def mark_heads(sheet: Sheet, labels: Sequence[Label]) -> tuple[list[Label], list[Head]]:
+
+def mark_heads(sheet: Sheet, labels: Sequence[Label], amounts: Sequence[Amount]) -> tuple[list[Label], list[Head]]:
     """The labels with the column heads marked, and the heads.
 
-    A row is a head when it names at least two columns, one of them a description, a quantity or a unit price, and
-    holds no amounts.
+    A row heads a table of goods when it names at least two columns, one of them a description, a quantity or a unit
+    price. It heads a tax table when it names net, tax or gross and at least two rows of amounts follow. Neither
+    holds amounts itself.
     """
     by_row: dict[int, list[Label]] = {}
     for label in labels:
         by_row.setdefault(sheet.row_of[label.segment.index], []).append(label)
+    money_rows: dict[int, int] = {}
+    for amount in amounts:
+        if amount.looks_like_money:
+            row = sheet.row_of[amount.span.segment.index]
+            money_rows[row] = money_rows.get(row, 0) + 1
     heads = []
     for row, group in sorted(by_row.items()):
-        kinds = {label.kind for label in group if label.kind in _HEADS}
-        anchors = kinds & _ANCHORS
         digits = sum(any(char.isdigit() for char in segment.text) for segment in sheet.rows[row])
+        if row in money_rows or digits > 1:
+            continue
+        columns = tuple(label for label in group if label.kind in _HEADS)
+        kinds = {label.kind for label in columns}
+        anchors = kinds & _ANCHORS
         if (
             len(kinds) >= 2
             and anchors
             and (len(anchors) >= 2 or "column" in anchors or kinds & {"amount", "total"})
-            and digits <= 1
         ):
-            heads.append(Head(row=row, labels=tuple(label for label in group if label.kind in _HEADS)))
-    head_rows = {head.row for head in heads}
-    marked = [
-        replace(label, is_head=True)
-        if sheet.row_of[label.segment.index] in head_rows and label.kind in _HEADS
-        else label
-        for label in labels
-    ]
-    return marked, heads
+            heads.append(Head(row=row, labels=columns))
+        elif (
+            len(kinds & _SUMS) >= 2
+            and len(columns) >= 3
+            and all(money_rows.get(row + step, 0) >= 2 for step in (1, 2))
+        ):
+            heads.append(Head(row=row, labels=columns, sums_up=True))
+    members = {id(label) for head in heads for label in head.labels}
+    return [replace(label, is_head=True) if id(label) in members else label for label in labels], heads
 
 
 def read_lines(
@@ -85,7 +106,7 @@ def read_lines(
         by_segment.setdefault(amount.span.segment.index, []).append(amount)
     stops = _stop_rows(sheet, labels)
     items: list[LineItem] = []
-    for head in heads:
+    for head in (head for head in heads if not head.sums_up):
         items.extend(_under_head(sheet, head, stops, by_segment, places))
     return items or _without_head(sheet, labels, stops, by_segment, places)
 
@@ -190,20 +211,12 @@ def _nearest(head: Head, kinds: set[str], money: Sequence[Amount]) -> Amount | N
     column = columns[-1]
     others = [label for label in head.labels if label is not column]
 
-    def distance(label: Label, amount: Amount) -> float:
-        span = amount.span
-        if span.x0 < label.span.x1 and label.span.x0 < span.x1:
-            return 0.0
-        return min(
-            abs(span.x0 - label.span.x0),
-            abs(span.x1 - label.span.x1),
-            abs(span.x0 + span.x1 - label.span.x0 - label.span.x1) / 2,
-        )
-
     near = [
-        amount for amount in money if all(distance(column, amount) <= distance(other, amount) for other in others)
+        amount
+        for amount in money
+        if all(head.distance(column, amount) <= head.distance(other, amount) for other in others)
     ]
-    return min(near, key=lambda amount: distance(column, amount), default=None)
+    return min(near, key=lambda amount: head.distance(column, amount), default=None)
 
 
 def _build(

@@ -9,29 +9,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import combinations
 
-from agents.packs.invoice.extraction.amounts import Amount
+from agents.packs.invoice.extraction.amounts import Amount, tolerance
 from agents.packs.invoice.extraction.frame import Sheet
 from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.relation import Neighbours
+from agents.packs.invoice.extraction.roles import ColumnSums, Role, label_roles
 
-_ROLES = frozenset(
-    {
-        "total",
-        "net",
-        "tax",
-        "other_amount",
-        "rate",
-        "due",
-        "other_id",
-        "number",
-        "price",
-        "quantity",
-        "terms",
-        "date",
-        "other_date",
-        "amount",
-    }
-)
 _DUE = (
     "due",
     "topay",
@@ -111,16 +94,6 @@ _PAID = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
-    """An amount as one label sees it."""
-
-    index: int
-    label: Label
-    score: float
-    link_score: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reckoning:
     """The amounts chosen, and what confirms them."""
 
@@ -141,6 +114,7 @@ def reckon(
     neighbours: Neighbours,
     line_sum: Decimal | None,
     words: Decimal | None,
+    columns: ColumnSums,
 ) -> Reckoning:
     """Choose total, net and tax.
 
@@ -151,8 +125,11 @@ def reckon(
         neighbours: what stands between labels and amounts.
         line_sum: sum of the line items, when a table was read.
         words: the total as written in words (Chinese capitals), when present.
+        columns: what the columns of tables sum up to.
     """
-    roles = _roles(labels, amounts, neighbours)
+    roles = label_roles(labels, amounts, neighbours)
+    for kind, extra in columns.roles.items():
+        roles[kind] = sorted([*roles.get(kind, ()), *extra], key=lambda role: -role.score)
     totals = _best_by_amount(roles.get("total", ()))
     if not totals:
         return Reckoning(total=None, net=_first(roles, "net"))
@@ -160,6 +137,8 @@ def reckon(
     scored = []
     for role in totals:
         proofs = _proofs(role, roles, amounts, line_sum, words)
+        if any(_near(value, amounts[role.index].value) for value in columns.totals):
+            proofs.append("tax_table")
         scored.append((role, _score(sheet, role, amounts, proofs, largest), proofs))
     scored.sort(key=lambda item: -item[1])
     best, _, proofs = scored[0]
@@ -172,67 +151,6 @@ def reckon(
         proofs=tuple(proofs),
         conflicts=tuple(_conflicts(best, proofs, roles, amounts, words, [role for role, score, _ in scored[1:]])),
     )
-
-
-def _roles(labels: Sequence[Label], amounts: Sequence[Amount], neighbours: Neighbours) -> dict[str, list[Role]]:
-    """For each label the amount it most likely names: the last one of its row, or the one below."""
-    roles: dict[str, list[Role]] = {}
-    rivals: dict[int, tuple[float, str]] = {}
-    for label in labels:
-        if label.kind not in _ROLES or label.is_head:
-            continue
-        for index, score, linked in _amounts_of(label, amounts, neighbours):
-            if label.kind in {"total", "net", "tax", "other_amount"}:
-                roles.setdefault(label.kind, []).append(
-                    Role(index=index, label=label, score=score, link_score=linked)
-                )
-            if score > rivals.get(index, (0.0, ""))[0]:
-                rivals[index] = (score, label.kind)
-    kept: dict[str, list[Role]] = {}
-    for kind, group in roles.items():
-        for role in group:
-            rival, owner = rivals[role.index]
-            score = role.score if owner == kind else role.score - 0.8 * (rival - role.score) - 0.15
-            if score > 0.08:
-                kept.setdefault(kind, []).append(
-                    Role(index=role.index, label=role.label, score=score, link_score=role.link_score)
-                )
-        kept.get(kind, []).sort(key=lambda role: -role.score)
-    return kept
-
-
-def _amounts_of(
-    label: Label, amounts: Sequence[Amount], neighbours: Neighbours
-) -> Iterator[tuple[int, float, float]]:
-    found = []
-    for index, amount in enumerate(amounts):
-        if amount.percent:
-            continue
-        link = neighbours.link(label, amount.span)
-        if link is None:
-            continue
-        score = link.score * label.strength * _money_worth(amount)
-        found.append((index, score, link.place, amount.span.x1, link.score))
-    beside = [item for item in found if item[2] in {"same", "right"} and item[1] > 0.25]
-    if beside:
-        # In a row such as "VAT 19 % of 100.00  19.00" the last amount is the label's.
-        last = max(beside, key=lambda item: (amounts[item[0]].looks_like_money, item[3]))
-        lift = max(
-            item[1] for item in beside if amounts[item[0]].looks_like_money == amounts[last[0]].looks_like_money
-        )
-        yield last[0], lift, max(item[4] for item in beside)
-        for item in beside:
-            if item[0] != last[0]:
-                yield item[0], item[1] * 0.7, item[4]
-    for item in found:
-        if item not in beside:
-            yield item[0], item[1] * (0.5 if beside else 1.0), item[4]
-
-
-def _money_worth(amount: Amount) -> float:
-    if amount.looks_like_money:
-        return 1.0
-    return 0.75 if abs(amount.value) >= 10 else 0.4
 
 
 def _best_by_amount(roles: Sequence[Role]) -> list[Role]:
@@ -248,24 +166,18 @@ def _score(sheet: Sheet, role: Role, amounts: Sequence[Amount], proofs: Sequence
     segment = amount.span.segment
     depth = (segment.y0 - sheet.top) / max(sheet.bottom - sheet.top, 1.0)
     score = role.score
-    score += 0.3 * ("net_plus_tax" in proofs) + 0.25 * ("words" in proofs) + 0.12 * ("lines_sum" in proofs)
+    score += (
+        0.3 * ("net_plus_tax" in proofs or "tax_table" in proofs)
+        + 0.25 * ("words" in proofs)
+        + 0.12 * ("lines_sum" in proofs)
+    )
     score += 0.12 * (abs(amount.value) == largest) + 0.05 * bool(amount.mark)
     score += 0.04 * min(1.0, max(0.0, segment.height / sheet.unit - 1.0)) + 0.03 * depth
     return score - 0.15 * (amount.value == 0)
 
 
-def tolerance(value: Decimal) -> Decimal:
-    """How far rounded sums may be apart: two cents, or one unit where amounts have no decimals."""
-    exponent = value.as_tuple().exponent
-    return Decimal("0.02") if isinstance(exponent, int) and exponent < 0 else Decimal(1)
-
-
 def _near(a: Decimal, b: Decimal) -> bool:
-    return (
-        abs(a - b) <= max(tolerance(a), tolerance(b))
-        if min(tolerance(a), tolerance(b)) == tolerance(a)
-        else abs(a - b) <= Decimal("0.02")
-    )
+    return abs(a - b) <= min(tolerance(a), tolerance(b))
 
 
 def _signed(role: Role, value: Decimal) -> Decimal:
@@ -342,9 +254,7 @@ def _proofs(
     if line_sum is not None and line_sum != 0:
         if any(
             _near(line_sum + extra, value) or (taxes and _near(line_sum + tax + extra, value)) for extra in sums
-        ):
-            proofs.append("lines_sum")
-        elif "net_plus_tax" in proofs and net and _near(line_sum, amounts[net.index].value):
+        ) or ("net_plus_tax" in proofs and net and _near(line_sum, amounts[net.index].value)):
             proofs.append("lines_sum")
     if words is not None and _near(words, value):
         proofs.append("words")
@@ -365,6 +275,10 @@ def _conflicts(
     net, taxes = _first(roles, "net", best.index), roles.get("tax", ())
     if not proofs and net and taxes and amounts[net.index].value != value:
         yield "sum_disagrees"
+    if "net_plus_tax" in proofs and not any(
+        _is_due(role) and amounts[role.index].value != value for role in others
+    ):
+        return
     paid = [
         role
         for role in roles.get("other_amount", ())
@@ -372,12 +286,10 @@ def _conflicts(
         and amounts[role.index].value != 0
         and any(word in role.label.span.segment.folded.compact for word in _PAID)
     ]
-    due = [
-        role
-        for role in others
-        if any(word in role.label.span.segment.folded.compact for word in _DUE)
-        and amounts[role.index].value != value
-        and role.score > 0.5
-    ]
-    if due or (paid and any(word in best.label.span.segment.folded.compact for word in _DUE)):
+    due = [role for role in others if _is_due(role) and amounts[role.index].value != value and role.score > 0.5]
+    if due or (paid and _is_due(best)):
         yield "amount_due_differs"
+
+
+def _is_due(role: Role) -> bool:
+    return any(word in role.label.span.segment.folded.compact for word in _DUE)

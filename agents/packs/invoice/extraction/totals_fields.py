@@ -36,7 +36,7 @@ def total_field(sheet: Sheet, amounts: Sequence[Amount], reckoning: Reckoning, p
     note.doubt(0.9, "not_confirmed_by_sums", when=not reckoning.proofs)
     for conflict, factor in (("words_disagree", 0.5), ("sum_disagrees", 0.7), ("amount_due_differs", 0.8)):
         note.doubt(factor, conflict, when=conflict in reckoning.conflicts)
-    for proof, share in (("net_plus_tax", 0.7), ("lines_sum", 0.5), ("words", 0.7)):
+    for proof, share in (("net_plus_tax", 0.7), ("tax_table", 0.6), ("lines_sum", 0.5), ("words", 0.7)):
         note.support(share, proof, when=proof in reckoning.proofs)
     confidence = note.result()
     return Field(
@@ -78,8 +78,15 @@ def _unlabelled(amounts: Sequence[Amount], places: int) -> Field:
         return Field.absent("total", "amount", "no_total")
     largest = max(money, key=lambda amount: (abs(amount.value), amount.span.segment.y0))
     return Field(
-        name="total", kind="amount", value=printed(largest.value, places), confidence=0.4, page=largest.span.segment.page, box=largest.span.box, source_text=largest.span.text, reasons=("no_label", "largest_amount")
-    )  # fmt: skip
+        name="total",
+        kind="amount",
+        value=printed(largest.value, places),
+        confidence=0.4,
+        page=largest.span.segment.page,
+        box=largest.span.box,
+        source_text=largest.span.text,
+        reasons=("no_label", "largest_amount"),
+    )
 
 
 def net_field(amounts: Sequence[Amount], reckoning: Reckoning, places: int) -> Field:
@@ -106,8 +113,9 @@ def _part_field(
     )
     note.doubt(ocr_factor([part.span.segment.line.confidence for part in parts]), "ocr_unsure")
     note.doubt(0.6, "separators_ambiguous", when=any(part.ambiguous for part in parts))
-    note.doubt(0.8, "not_confirmed_by_sums", when="net_plus_tax" not in reckoning.proofs)
-    note.support(0.7, "net_plus_tax", when="net_plus_tax" in reckoning.proofs)
+    confirmed = {"net_plus_tax", "tax_table"} & set(reckoning.proofs)
+    note.doubt(0.8, "not_confirmed_by_sums", when=not confirmed)
+    note.support(0.7, "net_plus_tax", when=bool(confirmed))
     boxes = [part.span.box for part in parts if part.span.segment.page == parts[0].span.segment.page]
     left, top = min(box[0] for box in boxes), min(box[1] for box in boxes)
     right, bottom = max(box[0] + box[2] for box in boxes), max(box[1] + box[3] for box in boxes)

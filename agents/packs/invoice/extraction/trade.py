@@ -14,8 +14,49 @@ from agents.packs.invoice.extraction.model import Field
 _IBAN = re.compile(
     r"(?<![a-z0-9])(?:iban\s?(?:no\.?|nr\.?|code)?\s?[:.]?\s?)?((?:ad|ae|at|ba|be|bg|ch|cy|cz|de|dk|ee|es|fi|fr|gb|gr|hr|hu|ie|is|it|li|lt|lu|lv|mc|mt|nl|no|pl|pt|ro|rs|sa|se|si|sk|sm|tr)"
     r"\s?[0-9oil]{2}(?:[ .-]?[a-z0-9]{2,4}){2,7}(?:[ .-]?[a-z0-9]{1,4})?)(?![a-z0-9])"
-)  # fmt: skip
-_IBAN_LENGTH = {"AD": 24, "AE": 23, "AT": 20, "BA": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IS": 26, "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26}  # fmt: skip
+)
+_IBAN_LENGTH = {
+    "AD": 24,
+    "AE": 23,
+    "AT": 20,
+    "BA": 20,
+    "BE": 16,
+    "BG": 22,
+    "CH": 21,
+    "CY": 28,
+    "CZ": 24,
+    "DE": 22,
+    "DK": 18,
+    "EE": 20,
+    "ES": 24,
+    "FI": 18,
+    "FR": 27,
+    "GB": 22,
+    "GR": 27,
+    "HR": 21,
+    "HU": 28,
+    "IE": 22,
+    "IS": 26,
+    "IT": 27,
+    "LI": 21,
+    "LT": 20,
+    "LU": 20,
+    "LV": 21,
+    "MC": 27,
+    "MT": 31,
+    "NL": 18,
+    "NO": 15,
+    "PL": 28,
+    "PT": 25,
+    "RO": 24,
+    "RS": 22,
+    "SA": 24,
+    "SE": 24,
+    "SI": 19,
+    "SK": 24,
+    "SM": 27,
+    "TR": 26,
+}
 _BIC_LABEL = re.compile(r"(?:bic|swift)(?:\s?/\s?swift)?(?:\s?-?\s?(?:code|bic))?\s?[:.]?\s?")
 _BIC = re.compile(r"(?<![A-Z0-9])[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?(?![A-Z0-9])")
 _TERMS = "EXW|FCA|FAS|FOB|CFR|CIF|CPT|CIP|DAP|DPU|DDP|DAT|DAF|DES|DEQ|DDU|CNF|C&F"
