@@ -5,9 +5,10 @@ from typing import Any
 
 from agents.dataset import Dataset
 from agents.invocation import AgentContext
-from agents.specialists.periods import days_of
+from agents.specialists.periods import days_of, name_of
+from agents.specialists.question import Question
 from agents.specialists.retriever import covered_periods
-from agents.specialists.wording import dimension_name, label, listing, measure_name
+from agents.specialists.wording import dimension_name, label, listing, measure_name, written_in
 
 _MAX_SUGGESTIONS = 12
 _SHOWN_OPTIONS = 12
@@ -35,12 +36,15 @@ _ASKS: Mapping[str, tuple[str, str]] = {
 
 
 def clarify(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
-    """One question for everything in `missing` and `unresolved`; with neither, what there is to ask about."""
+    """One question for everything that is open; where nothing is named, what there is to ask about.
+
+    Open is what `missing` and `unresolved` list, and `without_records`, an intent with no record in `dataset`.
+    """
     zh = inputs["language"] == "zh"
     datasets = sorted(
         (entry for entry in context.resources.entries.values() if isinstance(entry, Dataset)), key=lambda d: d.name
     )
-    gaps = [*inputs.get("missing", ()), *_unresolved(inputs)]
+    gaps = [*inputs.get("missing", ()), *_unresolved(inputs), *_without_records(inputs, context)]
     gaps = [gap for index, gap in enumerate(gaps) if gap not in gaps[:index]]
     sentences = [_sentence(gap, zh) for gap in gaps]
     if not sentences:
@@ -64,6 +68,18 @@ def _unresolved(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {"what": "words", "said": str(mention["text"]), "options": []} for mention in inputs.get("unresolved", ())
     ]
+
+
+def _without_records(inputs: Mapping[str, Any], context: AgentContext) -> list[dict[str, Any]]:
+    if "without_records" not in inputs or "dataset" not in inputs:
+        return []
+    dataset, language = Dataset.of(context, inputs["dataset"]), written_in(inputs["language"])
+    question = Question.from_json(inputs["without_records"])
+    scope = [
+        label(dataset.model, part.dimension, value, language) for part in question.filters for value in part.values
+    ]
+    said = listing([*scope, name_of(question.interval, language)], language)
+    return [{"what": "data", "said": said, "options": covered_periods(dataset.covered, language)}]
 
 
 def _sentence(gap: Mapping[str, Any], zh: bool) -> str:

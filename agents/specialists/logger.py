@@ -30,7 +30,7 @@ def log(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
             task_id=context.task_id,
             caller=context.caller.name,
             action=inputs["action"],
-            details=inputs.get("details", {}),
+            details={name: inputs[name] for name in ("sources", "snapshot_sha256", "note") if name in inputs},
         )
     )
     return {

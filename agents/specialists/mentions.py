@@ -6,9 +6,6 @@ from typing import Any
 
 from agents.specialists.findings import Findings
 
-_HIGHEST = ("highest", "most", "top", "desc", "descending", "largest")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """An order that was asked for, and how many of it."""
@@ -51,7 +48,7 @@ class Mentions:
             return None
         direction, *rest = found[0]["values"]
         count = next((int(value) for value in rest if str(value).isdecimal() and int(value) > 0), None)
-        return Ranking(descending=str(direction) in _HIGHEST, count=count)
+        return Ranking(descending=direction == "top", count=count)
 
     def follows_value_of(self, entity: Mapping[str, Any], kind: str) -> bool:
         """Whether a mention is only the head noun of values before or after it: the 区域 of 华东和华南区域."""
