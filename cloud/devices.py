@@ -18,6 +18,7 @@ from google.protobuf.duration_pb2 import Duration
 from agents.canonical import canonical_json
 from agents.invocation import Invocation
 from cloud.services.fields import checked_json, checked_text
+from conductor.bus import Acceptance
 from conductor.journal import timestamp_of
 from podium.errors import (
     AgentCrashed,
@@ -40,8 +41,8 @@ _HELLO_WITHIN = timedelta(seconds=10)
 _REMEMBERED_SESSIONS = 10_000
 _MAX_OUTGOING = 256
 
-AcceptObservation = Callable[[str, edge_pb2.Observation], Awaitable[str]]
-"""Given the device and what it saw: the id of the task it became, on disk; raises `PodiumError`."""
+AcceptObservation = Callable[[str, edge_pb2.Observation], Awaitable[Acceptance]]
+"""Given the device and what it saw: the task it became, on disk; raises `PodiumError`."""
 
 
 class DeviceCannot(AgentError):
@@ -257,7 +258,7 @@ class DeviceHub:
     async def _observe(self, device_id: str, observation: edge_pb2.Observation) -> edge_pb2.ObservationOutcome:
         outcome = edge_pb2.ObservationOutcome(observation_id=observation.observation_id)
         try:
-            outcome.task_id = await self._accept(device_id, observation)
+            outcome.task_id = (await self._accept(device_id, observation)).task_id
         except PodiumError as error:
             if error.retryable:
                 raise  # not acknowledged: the device keeps it and sends it again

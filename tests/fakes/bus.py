@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from cloud.bus.lease_clock import LeaseClock
 from conductor.bus import Acceptance, Durability, Lease, TaskRow
 from podium.errors import NotFound, VersionConflict
 from podium.v1 import event_pb2, status_pb2
@@ -17,6 +18,7 @@ class _Log:
     events: list[event_pb2.Event] = field(default_factory=list)
     row: TaskRow | None = None
     lease: Lease | None = None
+    held_until_us: int = 0
     priority: int = 0
 
 
@@ -32,7 +34,9 @@ class MemoryBus:
         self._logs: dict[str, _Log] = {}
         self._requests: dict[str, str] = {}
         self.effects: dict[str, bytes] = {}
+        self._lease_clock = LeaseClock(clock)
         self._changed = asyncio.Event()
+        self._work = asyncio.Event()
         self.appends = 0
         self.synced_appends = 0
 
@@ -54,7 +58,8 @@ class MemoryBus:
             last_sequence=1,
             device_id=event.task_accepted.device_id,
         )
-        self._logs[task_id] = _Log(events=[stored], row=row, priority=event.task_accepted.priority)
+        priority = event.task_accepted.priority or status_pb2.PRIORITY_NORMAL
+        self._logs[task_id] = _Log(events=[stored], row=row, priority=priority)
         self._requests[request_id] = task_id
         self._notify()
         return Acceptance(task_id=task_id, duplicate=False)
@@ -99,32 +104,33 @@ class MemoryBus:
     async def rows(
         self, *, statuses: Sequence[status_pb2.TaskStatus.ValueType] = (), limit: int, before: str = ""
     ) -> Sequence[TaskRow]:
+        if before:
+            self._log(before)
         rows = [log.row for log in reversed(self._logs.values()) if log.row is not None]
         if before:
             rows = rows[[row.task_id for row in rows].index(before) + 1 :]
         return [row for row in rows if not statuses or row.status in statuses][:limit]
 
     async def lease(self, worker_id: str, *, duration: timedelta) -> Lease | None:
-        now = self._clock()
+        now_us = self._lease_clock.read(0)
         able = [
             (task_id, log)
             for task_id, log in self._logs.items()
             if log.row is not None
             and log.row.status in RUNNABLE
-            and (log.lease is None or log.lease.expire_time <= now)
+            and (log.lease is None or log.held_until_us <= now_us)
         ]
         if not able:
+            self._work.clear()
             return None
         task_id, log = max(able, key=lambda item: item[1].priority)
-        log.lease = Lease(task_id=task_id, worker_id=worker_id, expire_time=now + duration)
-        return log.lease
+        return self._hold(log, Lease(task_id=task_id, worker_id=worker_id, expire_time=self._clock()), duration)
 
     async def renew(self, lease: Lease, *, duration: timedelta) -> Lease:
         log = self._log(lease.task_id)
         if log.lease is None or log.lease.worker_id != lease.worker_id:
             raise VersionConflict("somebody else holds the task")
-        log.lease = replace(lease, expire_time=self._clock() + duration)
-        return log.lease
+        return self._hold(log, lease, duration)
 
     async def release(self, lease: Lease) -> None:
         log = self._log(lease.task_id)
@@ -134,7 +140,7 @@ class MemoryBus:
 
     async def wait_for_work(self, *, timeout: timedelta) -> None:
         try:
-            await asyncio.wait_for(self._changed.wait(), timeout.total_seconds())
+            await asyncio.wait_for(self._work.wait(), timeout.total_seconds())
         except TimeoutError:
             return
 
@@ -158,7 +164,13 @@ class MemoryBus:
             raise NotFound(f"there is no task {task_id}")
         return self._logs[task_id]
 
+    def _hold(self, log: _Log, lease: Lease, duration: timedelta) -> Lease:
+        log.held_until_us = self._lease_clock.read(0) + duration // timedelta(microseconds=1)
+        log.lease = replace(lease, expire_time=self._clock() + duration)
+        return log.lease
+
     def _notify(self) -> None:
+        self._work.set()
         self._changed.set()
         self._changed = asyncio.Event()
 

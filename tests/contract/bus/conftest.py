@@ -9,6 +9,7 @@ import pytest
 from cloud.bus.embedded import EmbeddedBus
 from conductor.bus import EventBus
 from tests.contract.bus.scenario import Clock
+from tests.fakes.bus import MemoryBus
 
 OpenBus = Callable[[], AbstractAsyncContextManager[EventBus]]
 
@@ -18,11 +19,15 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["embedded"])
+@pytest.fixture(params=["embedded", "memory"])
 def open_bus(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> OpenBus:
     @asynccontextmanager
     async def open_one() -> AsyncIterator[EventBus]:
-        bus = await EmbeddedBus.open(tmp_path / "events.sqlite", clock=clock)
+        bus: EventBus
+        if request.param == "embedded":
+            bus = await EmbeddedBus.open(tmp_path / "events.sqlite", clock=clock)
+        else:
+            bus = MemoryBus(clock)
         try:
             yield bus
         finally:

@@ -7,7 +7,7 @@ import pytest
 from conductor.bus import Durability
 from podium.errors import NotFound, VersionConflict
 from tests.contract.bus.conftest import OpenBus
-from tests.contract.bus.scenario import RUNNING, SUCCEEDED, WAITING, accepted, in_loop, step
+from tests.contract.bus.scenario import RUNNING, SUCCEEDED, WAITING, Clock, accepted, in_loop, step
 
 
 @in_loop
@@ -125,9 +125,10 @@ async def test_a_status_can_change_without_an_event(open_bus: OpenBus) -> None:
 
 
 @in_loop
-async def test_lists_are_newest_first_by_page_and_by_status(open_bus: OpenBus) -> None:
+async def test_lists_are_newest_first_by_page_and_by_status(open_bus: OpenBus, clock: Clock) -> None:
     async with open_bus() as bus:
         ids = [(await bus.accept(accepted(f"question {n}", device_id="pi"))).task_id for n in range(5)]
+        clock.advance(seconds=1)
         await bus.append(ids[1], [step(ids[1])], expected_sequence=1, status=SUCCEEDED)
         await bus.append(ids[3], [step(ids[3])], expected_sequence=1, status=WAITING)
 

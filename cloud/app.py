@@ -1,0 +1,258 @@
+"""The cloud in one process: bus, blobs, agents, workers and gRPC server, put together here and nowhere else."""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from agents.engines.device import DeviceEngine
+from agents.engines.python import PythonEngine
+from agents.pack import build_resources
+from agents.specialists.logger import RESOURCE as AUDIT_LOG
+from cloud.audit import SqliteAuditLog
+from cloud.blobs import BlobLimits, BlobStore
+from cloud.bus.embedded import EmbeddedBus
+from cloud.devices import DeviceHub
+from cloud.intake import Intake
+from cloud.lock import DataLock
+from cloud.reports import ReportingRunner
+from cloud.services.blob import BlobService
+from cloud.services.edge import EdgeService
+from cloud.services.interceptor import GuardInterceptor
+from cloud.services.registry import RegistryService
+from cloud.services.review import ReviewService
+from cloud.services.task import TaskService
+from cloud.settings import Settings
+from cloud.specialists import load_specialists
+from cloud.tls import ServerIdentity, given_identity, local_identity
+from conductor.desk import TaskDesk
+from conductor.waiting import Sweeper
+from conductor.wiring import Wiring
+from conductor.worker import Worker
+from podium.errors import PodiumError, ServerUnavailable
+from podium.link import MAX_MESSAGE_BYTES
+from podium.v1 import blob_pb2_grpc, edge_pb2_grpc, registry_pb2_grpc, review_pb2_grpc, task_pb2_grpc
+
+_LOG = logging.getLogger(__name__)
+
+SERVER_FILE = "server.json"
+SERVICES = (
+    "podium.v1.TaskService",
+    "podium.v1.BlobService",
+    "podium.v1.EdgeService",
+    "podium.v1.RegistryService",
+    "podium.v1.ReviewService",
+)
+_STREAMS_END_WITHIN_S = 1.0
+_WORKER_RESTARTS_AFTER_S = 1.0
+
+
+class AddressUnavailable(ServerUnavailable):
+    """The server cannot listen where it was told to."""
+
+    code = "ADDRESS_UNAVAILABLE"
+    advice = "Choose another --listen HOST:PORT; port 0 takes a free one."
+
+
+class App:
+    """A running server; an async context manager. Made by `build`."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
+        """Use `build`."""
+        self._settings = settings
+        self._clock = clock
+        self._exits = AsyncExitStack()
+        self.address = settings.listen
+        """HOST:PORT, with the port that is really listened on once started."""
+        self.ca_file: Path | None = None
+        """What clients trust the server by; None without TLS or with an operator's certificate."""
+        self.bus: EmbeddedBus
+        """The log, from the start on."""
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._exits.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # In the reverse order of the start: stop leasing and drain, end streams, then flush and close the files.
+        await self._exits.aclose()
+
+    async def _start(self) -> None:
+        settings, clock, data = self._settings, self._clock, self._settings.data
+        lock = DataLock.acquire(data)
+        self._exits.callback(lock.release)
+        identity = None if settings.insecure_loopback else self._identity()
+        # The lock makes sure that nobody else uses the log, so leases found in it are those of the dead.
+        self.bus = await EmbeddedBus.open(data / "events.sqlite", clock=clock, alone=True)
+        self._exits.push_async_callback(self.bus.close)
+        audit_log = SqliteAuditLog(data / "audit.sqlite", clock=clock)
+        self._exits.callback(audit_log.close)
+        limits = BlobLimits(blob_bytes=settings.blob_max_bytes, all_bytes=settings.blobs_max_bytes)
+        blobs = BlobStore(data / "blobs", limits, now=clock())
+        specialists = load_specialists(settings.packs)
+        resources = build_resources(specialists.packs, data, {AUDIT_LOG: audit_log})
+        python = PythonEngine(resources, threads=settings.agent_threads)
+        self._exits.callback(python.close)
+        desk = TaskDesk(self.bus, specialists.registry, clock)
+        intake = Intake(desk, blobs, clock=clock, new_id=_new_id, task_limit=settings.task_limit)
+        hub = DeviceHub(accept=intake.observe, clock=clock, software_version=version("podium"))
+        wiring = Wiring(
+            bus=self.bus,
+            registry=specialists.registry,
+            engines={"python": python, "device": DeviceEngine(hub)},
+            planner=specialists.planner,
+            clock=clock,
+            normalise=specialists.normalise,
+            device_online=hub.online,
+        )
+        server = self._server()
+        task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)
+        blob_pb2_grpc.add_BlobServiceServicer_to_server(BlobService(blobs), server)
+        edge_pb2_grpc.add_EdgeServiceServicer_to_server(EdgeService(hub), server)
+        registry_pb2_grpc.add_RegistryServiceServicer_to_server(RegistryService(specialists.registry), server)
+        review_pb2_grpc.add_ReviewServiceServicer_to_server(
+            ReviewService(self.bus, specialists.registry, desk), server
+        )
+        health_service = health.aio.HealthServicer()  # type: ignore[attr-defined]  # exported without a stub
+        health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
+        reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+        self._listen(server, identity)
+        await server.start()
+        self._exits.push_async_callback(server.stop, _STREAMS_END_WITHIN_S)
+        self._exits.callback(hub.close)
+        await self._start_workers(wiring)
+        self._exits.push_async_callback(health_service.enter_graceful_shutdown)
+        for name in ("", *SERVICES):
+            await health_service.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self._announce()
+
+    def _identity(self) -> ServerIdentity:
+        settings = self._settings
+        if settings.tls_certificate is not None and settings.tls_key is not None:
+            return given_identity(settings.tls_certificate, settings.tls_key)
+        names = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
+        if settings.host not in ("0.0.0.0", "::"):  # noqa: S104 - compared with, not listened on
+            names.append(settings.host)
+        identity = local_identity(settings.data / "tls", host_names=tuple(names), clock=self._clock)
+        self.ca_file = identity.ca_file
+        return identity
+
+    def _server(self) -> grpc.aio.Server:
+        options: list[tuple[str, Any]] = [
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            # Without this two servers could listen on one port and each get half of the calls.
+            ("grpc.so_reuseport", 0),
+            # A device that vanished is noticed within about 40 s, and the steps it had are given up.
+            ("grpc.keepalive_time_ms", 30_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+            ("grpc.http2.ping_timeout_ms", 10_000),
+            # Clients ping every 20 s (podium.link); the default of 300 s would drop them as too eager.
+            ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+            ("grpc.keepalive_permit_without_calls", 1),
+        ]
+        guard = GuardInterceptor(call_limit=self._settings.call_limit)
+        return grpc.aio.server(interceptors=[guard], options=options)
+
+    def _listen(self, server: grpc.aio.Server, identity: ServerIdentity | None) -> None:
+        wanted = self._settings.listen
+        try:
+            if identity is None:
+                port = server.add_insecure_port(wanted)
+            else:
+                pair = (identity.key_pem, identity.certificate_pem)
+                port = server.add_secure_port(wanted, grpc.ssl_server_credentials([pair]))
+        except RuntimeError as error:
+            raise AddressUnavailable(f"cannot listen on {wanted}: it is taken or not of this machine") from error
+        self.address = f"{wanted.rpartition(':')[0]}:{port}"
+
+    async def _start_workers(self, wiring: Wiring) -> None:
+        settings = self._settings
+        runner = ReportingRunner(wiring, settings.data / "reports")
+        await runner.catch_up()
+        workers = [
+            Worker(
+                self.bus,
+                runner,
+                worker_id=f"{socket.gethostname()}/{os.getpid()}/{number}",
+                max_tasks=settings.tasks_per_worker,
+                sweeper=Sweeper(wiring) if number == 0 else None,
+                lease_duration=settings.lease,
+                drain_limit=settings.grace,
+            )
+            for number in range(settings.workers)
+        ]
+        running = [asyncio.create_task(_keep_running(worker)) for worker in workers]
+
+        async def drain() -> None:
+            for worker in workers:
+                worker.stop()
+            # A worker that waits to be restarted does not hear `stop`.
+            _, stuck = await asyncio.wait(running, timeout=(settings.grace + timedelta(seconds=2)).total_seconds())
+            for task in stuck:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+        self._exits.push_async_callback(drain)
+
+    def _announce(self) -> None:
+        """Let commands on this machine find the server."""
+        path = self._settings.data / SERVER_FILE
+        address = self.address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:")
+        entry = {
+            "address": address,
+            "ca": str(self.ca_file.resolve()) if self.ca_file is not None else None,
+            "tls": not self._settings.insecure_loopback,
+            "pid": os.getpid(),
+        }
+        path.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+        self._exits.callback(path.unlink, missing_ok=True)
+
+
+def build(settings: Settings, clock: Callable[[], datetime]) -> App:
+    """A server that is started by entering it and stopped by leaving it.
+
+    Entering raises:
+        DataDirectoryInUse: another server runs on the data directory.
+        AddressUnavailable: the address is taken.
+        TlsFilesUnusable, DatabaseCorrupt, ManifestInvalid: what it needs from disk is not sound.
+
+    Args:
+        settings: what it is told; see `cloud.settings.load_settings`.
+        clock: the present moment in UTC.
+    """
+    return App(settings, clock)
+
+
+async def _keep_running(worker: Worker) -> None:
+    """Run a worker until it is stopped; a full disk or the like ends it only for a moment."""
+    while True:
+        try:
+            await worker.run()
+        except PodiumError as error:
+            _LOG.error("a worker stopped and starts again: %s: %s", error.code, error.message, exc_info=error)
+            await asyncio.sleep(_WORKER_RESTARTS_AFTER_S)
+        else:
+            return
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
