@@ -38,9 +38,9 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]],
+        continuation: "Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]]",
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
         """See `grpc.aio.ServerInterceptor`."""
         handler = await continuation(handler_call_details)
         method = str(handler_call_details.method)
@@ -58,7 +58,7 @@ class _Guarded:
         self._inner = handler
         self._call_limit_s = call_limit_s
 
-    def handler(self) -> grpc.RpcMethodHandler[Any, Any]:
+    def handler(self) -> "grpc.RpcMethodHandler[Any, Any]":
         serializer = self._inner.response_serializer
         match self._inner.request_streaming, self._inner.response_streaming:
             case False, False:

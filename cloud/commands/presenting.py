@@ -1,0 +1,170 @@
+"""Tasks as people and programs see them on the command line."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+from conductor.plan import Plan
+from podium.status import recovery_name, step_status_name, task_status_name
+from podium.v1 import event_pb2, result_pb2, task_pb2
+
+_REWARD = ("task_completion", "data_accuracy", "process_compliance", "resource_efficiency", "final")
+
+
+def task_json(task: task_pb2.Task) -> dict[str, Any]:
+    """A task as one JSON object; what is not there yet is null."""
+    result = task.result if task.HasField("result") else None
+    return {
+        "task_id": task.task_id,
+        "request_id": task.request_id,
+        "status": task_status_name(task.status),
+        "request": task.text,
+        "create_time": task.create_time.ToJsonString() if task.HasField("create_time") else None,
+        "update_time": task.update_time.ToJsonString() if task.HasField("update_time") else None,
+        "latency_ms": latency_ms(task),
+        "plan": Plan.from_proto(task.plan).to_json() if task.HasField("plan") else None,
+        "plan_version": task.plan_version,
+        "steps": [step_json(step) for step in task.steps],
+        "question": question_json(task.question) if task.HasField("question") else None,
+        "answer": result.answer_markdown if result else None,
+        "fields": json.loads(result.fields_json) if result and result.fields_json else None,
+        "sources": [source_json(source) for source in result.sources] if result else [],
+        "snapshot_sha256": result.snapshot_sha256 if result else None,
+        "assumptions": list(result.assumptions) if result else [],
+        "degraded": list(result.degraded) if result else [],
+        "reward": reward_json(task.reward) if task.HasField("reward") else None,
+        "error": error_json(task.error) if task.HasField("error") else None,
+    }
+
+
+def summary_json(task: task_pb2.Task) -> dict[str, Any]:
+    """A task as lists show it."""
+    return {
+        "task_id": task.task_id,
+        "status": task_status_name(task.status),
+        "request": task.text,
+        "create_time": task.create_time.ToJsonString(),
+        "update_time": task.update_time.ToJsonString(),
+    }
+
+
+def step_json(step: task_pb2.StepState) -> dict[str, Any]:
+    """What became of one step."""
+    return {
+        "index": step.index,
+        "agent": step.agent,
+        "status": step_status_name(step.status),
+        "start_time": step.start_time.ToJsonString() if step.HasField("start_time") else None,
+        "end_time": step.end_time.ToJsonString() if step.HasField("end_time") else None,
+        "attempts": step.attempts,
+        "confidence": step.confidence,
+        "error": error_json(step.error) if step.HasField("error") else None,
+    }
+
+
+def question_json(question: event_pb2.Question) -> dict[str, Any]:
+    """A question to the caller."""
+    return {
+        "question_id": question.question_id,
+        "text": question.text,
+        "suggestions": list(question.suggestions),
+        "about": list(question.about),
+    }
+
+
+def source_json(source: result_pb2.Source) -> dict[str, str]:
+    """What an answer rests on."""
+    return {
+        "id": source.id,
+        "kind": source.kind,
+        "label": source.label,
+        "location": source.location,
+        "sha256": source.sha256,
+    }
+
+
+def reward_json(reward: result_pb2.Reward) -> dict[str, float]:
+    """A reward without its terms."""
+    return {name: round(getattr(reward, name), 4) for name in _REWARD}
+
+
+def error_json(error: result_pb2.ErrorDetail) -> dict[str, Any]:
+    """An error with what to do next."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "next_step": error.next_step,
+        "evidence": list(error.evidence),
+        "agent": error.agent,
+    }
+
+
+def latency_ms(task: task_pb2.Task) -> float:
+    """From acceptance to the last event, in milliseconds."""
+    if not task.HasField("create_time") or not task.HasField("update_time"):
+        return 0.0
+    seconds = task.update_time.ToNanoseconds() - task.create_time.ToNanoseconds()
+    return round(seconds / 1e6, 1)
+
+
+def show_task(task: task_pb2.Task, console: Console) -> None:
+    """Print a task for a person: the answer, or what it waits for, or why there is none."""
+    console.print(f"Task {task.task_id}: [bold]{task_status_name(task.status)}[/bold], {latency_ms(task):.0f} ms")
+    if task.HasField("result"):
+        console.print(Markdown(task.result.answer_markdown))
+        for source in task.result.sources:
+            console.print(f"  {source.id}: {source.kind}, {source.label}, {source.location}", markup=False)
+    elif task.HasField("question"):
+        console.print(task.question.text, markup=False)
+        for suggestion in task.question.suggestions:
+            console.print(f"  - {suggestion}", markup=False)
+        console.print(f'Answer with: podium task answer {task.task_id} "..."', markup=False)
+    if task.HasField("error"):
+        console.print(f"{task.error.code}: {task.error.message}", markup=False)
+        for item in task.error.evidence:
+            console.print(f"  - {item}", markup=False)
+        console.print(f"What to do: {task.error.next_step}", markup=False)
+
+
+def show_list(tasks: Iterable[task_pb2.Task], console: Console) -> None:
+    """Print tasks as a table, newest first."""
+    table = Table("Task", "Status", "Updated", "Request", box=None)
+    for task in tasks:
+        moment = task.update_time.ToDatetime().strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(task.task_id, task_status_name(task.status), moment, task.text[:60])
+    console.print(table)
+
+
+def event_line(event: event_pb2.Event) -> str:
+    """One event in one line."""
+    header = event.header
+    kind = event.WhichOneof("payload") or "unknown"
+    moment = header.time.ToDatetime().strftime("%H:%M:%S.%f")[:-3]
+    step = f" step {header.step}" if header.HasField("step") else ""
+    return f"{header.sequence:>4} {moment} {kind}{step} {_detail(event, kind)}".rstrip()
+
+
+def _detail(event: event_pb2.Event, kind: str) -> str:
+    match kind:
+        case "plan_adopted":
+            tools = " → ".join(step.tool for step in event.plan_adopted.plan.steps)
+            return f"v{event.plan_adopted.version} by {event.plan_adopted.planner}: {tools}"
+        case "plan_refused":
+            return "; ".join(problem.message for problem in event.plan_refused.problems)
+        case "step_started":
+            return event.step_started.agent
+        case "step_succeeded":
+            return f"confidence {event.step_succeeded.confidence:.2f}"
+        case "step_failed":
+            failed = event.step_failed
+            return f"{failed.error.code}: {failed.error.message} → {recovery_name(failed.recovery)}"
+        case "question_asked":
+            return event.question_asked.question.text
+        case "task_failed":
+            return f"{event.task_failed.error.code}: {event.task_failed.error.message}"
+        case _:
+            return ""

@@ -1,0 +1,185 @@
+"""`podium submit` and `podium task ...`: hand in a task and follow it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from cloud.commands.connection import DEFAULT_DATA, CaOption, DataOption, JsonOption, ServerOption, connected, say
+from cloud.commands.presenting import (
+    event_line,
+    show_list,
+    show_task,
+    summary_json,
+    task_json,
+)
+from podium.cli import emit
+from podium.client import Client
+from podium.errors import InvalidRequest
+from podium.status import ENDED, WAITS_FOR_PERSON, task_status_name, task_status_of
+from podium.v1 import event_pb2, status_pb2, task_pb2
+
+app = typer.Typer()
+tasks = typer.Typer(name="task", help="Read, follow, answer, cancel and diagnose tasks.", no_args_is_help=True)
+app.add_typer(tasks)
+
+TaskIdArgument = Annotated[str, typer.Argument(help="The task's id.", metavar="ID")]
+
+
+def moment(text: str | None) -> datetime | None:
+    """An ISO moment or day given by a person; without a time zone it is UTC.
+
+    Raises:
+        InvalidRequest: it is not ISO 8601.
+    """
+    if text is None:
+        return None
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{text!r} is not an ISO date or time: {error}", field="now") from error
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+
+
+@app.command()
+def submit(
+    text: Annotated[str, typer.Argument(help="The request, in Chinese or English.")],
+    file: Annotated[Path | None, typer.Option("--file", help="A PNG, JPEG or PDF the request is about.")] = None,
+    now: Annotated[str | None, typer.Option("--now", help="What 'last quarter' refers to, ISO.")] = None,
+    request_id: Annotated[str, typer.Option(help="A UUID; the same one returns the first task.")] = "",
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow the task until it ends or asks.")] = True,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Hand in a task and print its answer with the sources; exit 0 only if it succeeded.
+
+    Without --server, the server that runs on the data directory is used, or one is started for this command.
+    """
+    with connected(server, ca, data) as client:
+        attachments = [client.upload(file)] if file is not None else []
+        task = client.submit(text, request_id=request_id, as_of=moment(now), attachments=attachments)
+        say(f"task {task.task_id} accepted")
+        if wait:
+            task = _follow(client, task.task_id)
+    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait)
+
+
+@tasks.command()
+def get(
+    task_id: TaskIdArgument,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Print one task: status, plan, steps, answer, sources, reward."""
+    with connected(server, ca, data) as client:
+        task = client.get(task_id)
+    _finish(task, as_json=as_json, good=True)
+
+
+@tasks.command("list")
+def list_tasks(
+    status: Annotated[list[str] | None, typer.Option("--status", help="Only this status; repeatable.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many.")] = 50,
+    page_token: Annotated[str, typer.Option(help="Go on after an earlier page.")] = "",
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """List tasks, newest first."""
+    try:
+        statuses = [task_status_of(name) for name in status or ()]
+    except ValueError as error:
+        raise InvalidRequest(f"there is no such status: {error}", field="status") from error
+    with connected(server, ca, data) as client:
+        page = client.list(statuses=statuses, page_size=limit, page_token=page_token)
+    if as_json:
+        emit({"tasks": [summary_json(task) for task in page.tasks], "next_page_token": page.next_page_token})
+        return
+    show_list(page.tasks, Console())
+
+
+@tasks.command()
+def watch(
+    task_id: TaskIdArgument,
+    after: Annotated[int, typer.Option(min=0, help="Only events after this sequence number.")] = 0,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow a task's events until it has ended or waits for a person; exit 0 only if it succeeded."""
+    with connected(server, ca, data) as client:
+        task = _follow(client, task_id, after_sequence=after)
+    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED)
+
+
+@tasks.command()
+def answer(
+    task_id: TaskIdArgument,
+    text: Annotated[str, typer.Argument(help="The answer to the task's question.")],
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow the task until it ends or asks.")] = True,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer the question a task waits for; the task goes on. Exit 0 only if it then succeeded."""
+    with connected(server, ca, data) as client:
+        task = client.answer(task_id, text)
+        if wait:
+            task = _follow(client, task_id, after_sequence=task.last_sequence)
+    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait)
+
+
+@tasks.command()
+def cancel(
+    task_id: TaskIdArgument,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """End a task early; exit 0 only if it is cancelled then."""
+    with connected(server, ca, data) as client:
+        task = client.cancel(task_id, reason)
+    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_CANCELLED)
+
+
+def events_of(client: Client, task_id: str) -> list[event_pb2.Event]:
+    """All events a task has now, without waiting for more."""
+    last = client.get(task_id).last_sequence
+    events: list[event_pb2.Event] = []
+    for response in client.watch(task_id):
+        events.append(response.event)
+        if response.event.header.sequence >= last:
+            break
+    return events
+
+
+def _follow(client: Client, task_id: str, *, after_sequence: int = 0) -> task_pb2.Task:
+    """Show events on stderr until the task has ended or waits for a person."""
+    for response in client.watch(task_id, after_sequence=after_sequence):
+        say(event_line(response.event))
+        if response.status in ENDED | WAITS_FOR_PERSON:
+            task = client.get(task_id)
+            if task.status in ENDED | WAITS_FOR_PERSON and task.last_sequence <= response.event.header.sequence:
+                return task
+    return client.get(task_id)
+
+
+def _finish(task: task_pb2.Task, *, as_json: bool, good: bool) -> None:
+    if as_json:
+        emit(task_json(task))
+    else:
+        show_task(task, Console())
+    if not good:
+        say(f"task {task.task_id} is {task_status_name(task.status)}")
+        raise SystemExit(1)
