@@ -45,7 +45,7 @@ _PLACE_AFTER = (
     "city",
     "state",
 )
-_PLACE_BEFORE = frozenset({"in", "from", "at", "across", "of", "在", "去"})
+_PLACE_BEFORE = frozenset({"in", "from", "at", "across", "在", "去"})
 _GOVERNING = "governing"  # a qualifier that changes the meaning of what follows it: not, excluding
 _LIST_WORDS = frozenset({"and", "or", "和", "与", "跟", "及", "以及"})
 _BASE_MARKERS = frozenset(

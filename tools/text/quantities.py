@@ -44,6 +44,7 @@ _AFTER: tuple[tuple[Operator, str], ...] = (
     ("<=", "及?以下|或以下|以内|之内|或更少|或更低|or less|or lower|or below|and below|or fewer|or under|at most"),
 )
 _HAN_NUMERAL = re.compile(r"[十百千万亿]")
+_OFTEN_NO_NUMBER = frozenset({"one", "zero", "万", "千万"})
 _LOOK_BACK = 40
 _RANGE = re.compile(r"\s*(?:到|至|-|~|to|and|和|与)\s*")
 _BETWEEN = re.compile(r"(?:(?<![a-z])between\s+|介于|在)$")
@@ -117,15 +118,10 @@ def _operator(text: str, amount: Amount) -> tuple[Operator | None, int, int]:
 
 
 def _is_doubtful(text: str, amount: Amount) -> bool:
-    """A bare 一 or "one" counts only with an operator before it or as a number of several signs (二十)."""
-    if not amount.bare_words:
-        return False
-    has_operator = _operator(text, amount)[0] is not None
-    return (
-        not has_operator
-        and _HAN_NUMERAL.search(text, amount.start, amount.end) is None
-        and amount.end - amount.start < 3
-    )
+    """A lone 一 or "one" is a number only with an operator before it (一下, "one of them")."""
+    words = text[amount.start : amount.end]
+    looks_like_a_word = words in _OFTEN_NO_NUMBER or (len(words) < 3 and _HAN_NUMERAL.search(words) is None)
+    return amount.bare_words and looks_like_a_word and _operator(text, amount)[0] is None
 
 
 def _between(text: str, amounts: tuple[Amount, ...]) -> Iterator[QuantityMention]:

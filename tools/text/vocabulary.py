@@ -41,9 +41,12 @@ class Meaning:
     alias: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Vocabulary:
-    """Known words by their tokens; build it with `from_mapping`."""
+    """Known words by their tokens; build it with `from_mapping`.
+
+    Two vocabularies are equal only if they are the same object, so that derived tables can be cached by it.
+    """
 
     meanings: Mapping[tuple[str, ...], tuple[Meaning, ...]]
     place_kinds: frozenset[str]
