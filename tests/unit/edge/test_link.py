@@ -1,0 +1,187 @@
+"""The device's end of the link, against a real gRPC server that breaks off, repeats itself and asks for steps."""
+
+import asyncio
+import json
+import random
+from contextlib import asynccontextmanager
+
+import grpc
+import pytest
+
+from edge.link import DeviceLink
+from podium.errors import InternalError, InvalidRequest, ServerUnavailable
+from podium.link import Address
+from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
+
+
+class ScriptedCloud(edge_pb2_grpc.EdgeServiceServicer):
+    """Accepts every observation once; `break_after` ends that many streams after their first observation."""
+
+    def __init__(self, *, break_after=0, steps=(), refuse=False):
+        self.break_after = break_after
+        self.steps = steps
+        self.refuse = refuse
+        self.hellos = []
+        self.received = []
+        self.results = asyncio.Queue()
+
+    async def Connect(self, request_iterator, context):
+        async for request in request_iterator:
+            kind = request.WhichOneof("message")
+            if kind == "hello":
+                self.hellos.append(request.hello)
+                yield edge_pb2.ConnectResponse(welcome=edge_pb2.Welcome(software_version="test"))
+                for step in self.steps:
+                    yield edge_pb2.ConnectResponse(step_request=step)
+            elif kind == "observation":
+                self.received.append((request.sequence, request.observation.observation_id))
+                if self.break_after > 0:
+                    self.break_after -= 1
+                    return
+                outcome = edge_pb2.ObservationOutcome(observation_id=request.observation.observation_id)
+                if self.refuse:
+                    outcome.error.CopyFrom(result_pb2.ErrorDetail(code="INVALID_REQUEST", message="no"))
+                else:
+                    outcome.task_id = f"task-of-{request.observation.observation_id}"
+                yield edge_pb2.ConnectResponse(ack_through=request.sequence, observation_outcome=outcome)
+            elif kind == "step_result":
+                await self.results.put(request.step_result)
+                yield edge_pb2.ConnectResponse(ack_through=request.sequence)
+
+
+@asynccontextmanager
+async def linked(cloud, handle_step=None, *, port=0, attempts=None):
+    async def no_steps(request):
+        raise AssertionError("no step was expected")
+
+    server = grpc.aio.server()
+    edge_pb2_grpc.add_EdgeServiceServicer_to_server(cloud, server)
+    bound = server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
+    link = DeviceLink(
+        Address.of(f"127.0.0.1:{bound}"),
+        device_id="d1",
+        software_version="1",
+        capabilities=["page_reread"],
+        handle_step=handle_step or no_steps,
+        jitter=random.Random(1),
+    )
+    running = asyncio.create_task(link.run(attempts=attempts))
+    try:
+        yield link
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await server.stop(0)
+
+
+def _observation(name):
+    return edge_pb2.Observation(observation_id=name, text="Check this invoice.", kind="document_reading")
+
+
+async def _within(work, seconds=20):
+    async with asyncio.timeout(seconds):
+        return await work
+
+
+def test_an_observation_becomes_a_task():
+    async def scenario():
+        cloud = ScriptedCloud()
+        async with linked(cloud) as link:
+            assert await _within(link.send(_observation("o1"))) == "task-of-o1"
+            assert await _within(link.send(_observation("o2"))) == "task-of-o2"
+        assert cloud.received == [(1, "o1"), (2, "o2")]
+        assert cloud.hellos[0].device_id == "d1"
+        assert list(cloud.hellos[0].capabilities) == ["page_reread"]
+
+    asyncio.run(scenario())
+
+
+def test_what_was_not_acknowledged_is_sent_again_with_its_number():
+    async def scenario():
+        cloud = ScriptedCloud(break_after=2)
+        async with linked(cloud) as link:
+            assert await _within(link.send(_observation("o1"))) == "task-of-o1"
+        assert cloud.received == [(1, "o1")] * 3
+        assert len({hello.session_id for hello in cloud.hellos}) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_refusal_reaches_the_sender():
+    async def scenario():
+        async with linked(ScriptedCloud(refuse=True)) as link:
+            with pytest.raises(InternalError, match="INVALID_REQUEST: no"):
+                await _within(link.send(_observation("o1")))
+
+    asyncio.run(scenario())
+
+
+def test_a_step_is_run_and_answered_once_even_when_it_is_asked_for_twice():
+    step = edge_pb2.StepRequest(task_id="t", step=2, attempt=1, agent="page_reread", input_json=b"{}")
+    step.time_limit.FromSeconds(10)
+    calls = []
+
+    async def handle(request):
+        calls.append(request.step)
+        await asyncio.sleep(0)
+        return json.dumps({"ok": True}).encode()
+
+    async def scenario():
+        cloud = ScriptedCloud(steps=[step, step])
+        async with linked(cloud, handle):
+            result = await _within(cloud.results.get())
+        assert (result.task_id, result.step, result.attempt) == ("t", 2, 1)
+        assert json.loads(result.output_json) == {"ok": True}
+        assert calls == [2]
+
+    asyncio.run(scenario())
+
+
+def test_an_error_of_a_step_travels_as_what_it_is():
+    step = edge_pb2.StepRequest(task_id="t", step=0, attempt=1, agent="page_reread", input_json=b"{}")
+    step.time_limit.FromSeconds(10)
+
+    async def handle(request):
+        raise InvalidRequest("the place lies outside the page", evidence=["box"])
+
+    async def scenario():
+        cloud = ScriptedCloud(steps=[step])
+        async with linked(cloud, handle):
+            result = await _within(cloud.results.get())
+        assert result.error.code == "INVALID_REQUEST"
+        assert list(result.error.evidence) == ["box"]
+
+    asyncio.run(scenario())
+
+
+def test_a_step_past_its_time_limit_is_a_timeout():
+    step = edge_pb2.StepRequest(task_id="t", step=0, attempt=1, agent="page_reread", input_json=b"{}")
+    step.time_limit.FromMilliseconds(50)
+
+    async def handle(request):
+        await asyncio.Event().wait()
+
+    async def scenario():
+        cloud = ScriptedCloud(steps=[step])
+        async with linked(cloud, handle):
+            result = await _within(cloud.results.get())
+        assert result.error.code == "AGENT_TIMEOUT"
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_is_not_there_is_given_up_after_the_attempts_allowed():
+    async def scenario():
+        link = DeviceLink(
+            Address.of("127.0.0.1:1"),
+            device_id="d1",
+            software_version="1",
+            capabilities=[],
+            handle_step=None,
+            jitter=random.Random(1),
+        )
+        with pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:1 cannot be reached"):
+            await _within(link.run(attempts=2))
+
+    asyncio.run(scenario())

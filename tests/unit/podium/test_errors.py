@@ -1,0 +1,101 @@
+"""The error tree is closed, and every error survives the wire as itself."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from google.rpc import status_pb2
+
+from podium import errors
+from podium.errors import InvalidRequest, NotFound, PodiumError, ServerUnavailable, catalogue
+from podium.rpc_status import MAX_STATUS_BYTES, from_rpc_error, to_status
+
+
+def _modules() -> Iterator[str]:
+    for package in ("agents", "cloud", "conductor", "edge", "podium", "tools"):
+        module = importlib.import_module(package)
+        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+            if not found.name.endswith("_pb2_grpc") and not found.name.startswith("agents.packs.invoice.samples"):
+                yield found.name
+
+
+class SentError(grpc.RpcError, grpc.Call):
+    """What a client sees of a status: code, details and trailers."""
+
+    def __init__(self, status: status_pb2.Status) -> None:
+        self._status = status
+
+    def code(self):
+        return next(code for code in grpc.StatusCode if code.value[0] == self._status.code)
+
+    def details(self):
+        return self._status.message
+
+    def trailing_metadata(self):
+        return (("grpc-status-details-bin", self._status.SerializeToString()),)
+
+    def initial_metadata(self):
+        return ()
+
+    def is_active(self):
+        return False
+
+    def time_remaining(self):
+        return None
+
+    def cancel(self):
+        return False
+
+    def add_callback(self, callback):
+        return False
+
+
+def test_every_error_has_its_own_code_a_status_and_advice():
+    for name in _modules():
+        importlib.import_module(name)
+    found = catalogue()
+    assert len(found) > 25
+    for code, kind in found.items():
+        assert code == code.upper(), kind
+        assert isinstance(kind.status, grpc.StatusCode), kind
+        assert kind.status is not grpc.StatusCode.OK, kind
+        assert kind.advice, kind
+        assert kind.__doc__, kind
+
+
+@pytest.mark.parametrize("kind", sorted(catalogue().values(), key=lambda kind: kind.code), ids=lambda kind: kind.code)
+def test_an_error_survives_the_wire(kind):
+    sent = kind.__new__(kind)
+    PodiumError.__init__(sent, "das Gerät 失败 🚫", evidence=["a", "b"], agent="coder", field="text")
+    received = from_rpc_error(SentError(to_status(sent)))
+    assert type(received) is kind
+    assert received.message == sent.message
+    assert received.next_step == sent.next_step
+    assert received.evidence == ("a", "b")
+    assert received.agent == "coder"
+    assert received.field == "text"
+
+
+def test_a_status_stays_under_the_cap_however_long_the_error():
+    error = InvalidRequest("錯" * 20_000, evidence=["證" * 5000] * 100, next_step="做" * 9000, field="f" * 3000)
+    status = to_status(error)
+    assert status.ByteSize() <= MAX_STATUS_BYTES
+    assert isinstance(from_rpc_error(SentError(status)), InvalidRequest)
+
+
+def test_a_status_from_elsewhere_becomes_the_nearest_error():
+    assert isinstance(from_rpc_error(SentError(status_pb2.Status(code=14, message="gone"))), ServerUnavailable)
+    assert isinstance(from_rpc_error(SentError(status_pb2.Status(code=5, message="no"))), NotFound)
+    assert from_rpc_error(SentError(status_pb2.Status(code=2, message="?"))).code == "INTERNAL_ERROR"
+
+
+def test_two_classes_with_one_code_are_noticed(monkeypatch):
+    class Doubled(errors.NotFound):
+        """Has its parent's code."""
+
+    with pytest.raises(ValueError, match="share the code NOT_FOUND"):
+        catalogue()
+    # A class lives as long as something refers to it; give this one a code of its own again.
+    Doubled.code = "DOUBLED_FOR_A_TEST"
