@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from tools.text.chinese_spelling import Edit
 from tools.text.cleaning import clean
 from tools.text.interpretation import interpret
 from tools.text.language import detect_language
 from tools.text.lattice import read
 from tools.text.request import Correction, Entity, NormalisedRequest, Unresolved
-from tools.text.spelling import Edit, find_edits
+from tools.text.spelling import find_edits
 from tools.text.tokens import lower
 from tools.text.vocabulary import Vocabulary
 

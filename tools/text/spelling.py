@@ -1,8 +1,8 @@
 """Correct misspelt known words, conservatively: an unknown word is better asked about than turned into another.
 
 A Latin word is compared with the words of aliases, dates and longer ordinary words by Damerau-Levenshtein
-distance; the first letter must agree or be swapped with the second, short words may only have letters swapped, lost
-or doubled, and a tie corrects nothing. For Chinese see `tools.text.chinese_spelling`.
+distance. The first letter must agree or be swapped with the second, short words may only have letters swapped,
+lost or doubled, and a tie corrects nothing. For Chinese see `tools.text.chinese_spelling`.
 """
 
 from collections.abc import Iterator
