@@ -10,12 +10,15 @@ from agents.invocation import AgentContext
 from agents.registry import RegisteredAgent
 from agents.spec import Validator
 from conductor.document import JsonDocument
+from conductor.plan import canonical_json
 from conductor.trimming import trimmed
 from podium.errors import LowConfidence, OutputContractBroken, ValidatorFailed
 from tools.rules.errors import RuleError
 from tools.rules.expression import CelRule
 
 _MAX_VIOLATIONS = 20
+_MAX_FINDINGS = 5
+_FINDINGS = ("contradictions", "differences", "violations", "problems", "findings", "errors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class OutputChecker:
         if failed := self._refusals(agent, inputs, output, context, checks):
             raise ValidatorFailed(
                 f"a validator refused the output: {failed[0]}",
-                evidence=failed[:_MAX_VIOLATIONS],
+                evidence=[*failed[:_MAX_VIOLATIONS], *findings_of(output)],
                 agent=agent.spec.name,
             )
         confidence = _confidence(agent, output)
@@ -133,6 +136,19 @@ class _Compiled:
         except RuleError as error:
             return [f"{self.message or rule.expression}: cannot be evaluated: {error.message}"]
         return [self.message or f"{rule.expression} does not hold"]
+
+
+def findings_of(output: Mapping[str, Any]) -> list[str]:
+    """What a checking agent's output itself says is wrong, in words: a refused output is kept nowhere else."""
+    said: list[str] = []
+    for name in _FINDINGS:
+        entries = output.get(name)
+        for entry in entries[:_MAX_FINDINGS] if isinstance(entries, list) else ():
+            words = entry
+            if isinstance(entry, Mapping):
+                words = entry.get("evidence") or entry.get("message") or canonical_json(entry).decode()
+            said.append(f"{name}: {str(words)[:400]}")
+    return said
 
 
 def _compile(validator: Validator) -> _Compiled:
