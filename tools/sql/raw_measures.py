@@ -29,6 +29,14 @@ def measure_value(model: SemanticModel, name: str, rows: Sequence[Row]) -> Numbe
     return rounded(Fraction(above) / Fraction(below), measure.scale)
 
 
+def measure_columns(model: SemanticModel, name: str) -> set[str]:
+    """The columns of the grain that a measure reads."""
+    measure = model.measure(name)
+    if measure.is_ratio:
+        return measure_columns(model, str(measure.numerator)) | measure_columns(model, str(measure.denominator))
+    return {node.id for node in ast.walk(ast.parse(str(measure.expression))) if isinstance(node, ast.Name)}
+
+
 def _aggregated(measure: Measure, rows: Iterable[Row]) -> Number | None:
     tree = ast.parse(str(measure.expression), mode="eval").body
     values: list[Number] = [value for row in rows if (value := _evaluated(tree, row)) is not None]

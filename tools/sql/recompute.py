@@ -14,7 +14,7 @@ from typing import Any
 from tools.sql.errors import SqlTooManyRows
 from tools.sql.intent import Granularity, Interval, SemanticQuery
 from tools.sql.model import Dimension, SemanticModel
-from tools.sql.raw_measures import EXACT, Number, Row, measure_value, rounded
+from tools.sql.raw_measures import EXACT, Number, Row, measure_columns, measure_value, rounded
 from tools.sql.shape import (
     BASE_MISSING,
     BASE_NOT_POSITIVE,
@@ -75,7 +75,7 @@ def recompute(
     check_query(query, model, known_values or {})
     reader = _Reader(warehouse=warehouse, model=model, timeout=timeout, max_rows=max_rows)
     base = query.base_interval()
-    facts = reader.facts([interval for interval in (query.interval, base) if interval is not None])
+    facts = reader.facts(query, [interval for interval in (query.interval, base) if interval is not None])
     lookups = {name: reader.lookup(model.dimension(name)) for name in _dimensions_used(query, model)}
     groups: dict[tuple[Value, ...], list[Row]] = {} if group_names(query) else {(): []}
     for row in facts:
@@ -83,7 +83,7 @@ def recompute(
             key = tuple(_group_value(name, query, model, lookups, row) for name in group_names(query))
             groups.setdefault(key, []).append(row)
     records = [_record(key, rows, query, model, base) for key, rows in groups.items()]
-    kept = _limited(_sorted([r for r in records if _changed_enough(r, query)], query), query)
+    kept = _limited(_sorted([r for r in records if _changed_enough(r, query)], query, model), query)
     columns = tuple(column.name for column in result_columns(query, model))
     return Recomputed(
         columns=columns, rows=tuple(tuple(record[c] for c in columns) for record in kept), rows_read=len(facts)
@@ -116,14 +116,24 @@ class _Reader:
     timeout: timedelta
     max_rows: int
 
-    def facts(self, intervals: Sequence[Interval]) -> list[Row]:
+    def facts(self, query: SemanticQuery, intervals: Sequence[Interval]) -> list[Row]:
         """Rows of the grain on the days of the intervals; of all days without any."""
-        if not intervals:
-            return self._rows(f'SELECT * FROM "{self.model.grain}"', [])  # noqa: S608 - a checked identifier
-        column = self.model.time_column.split(".")[1]
-        where = " OR ".join(f'("{column}" >= ? AND "{column}" < ?)' for _ in intervals)
+        time = self.model.time_column.split(".")[1]
+        columns = ", ".join(f'"{column}"' for column in sorted({time, *self._columns_used(query)}))
+        select = f'SELECT {columns} FROM "{self.model.grain}"'  # noqa: S608 - identifiers checked by the model
+        where = " OR ".join(f'("{time}" >= ? AND "{time}" < ?)' for _ in intervals)
         days = [day for interval in intervals for day in (interval.start, interval.end)]
-        return self._rows(f'SELECT * FROM "{self.model.grain}" WHERE {where}', days)  # noqa: S608 - as above
+        return self._rows(f"{select} WHERE {where}" if where else select, days)
+
+    def _columns_used(self, query: SemanticQuery) -> set[str]:
+        used: set[str] = set()
+        for name in query.measures:
+            used |= measure_columns(self.model, name)
+        for name in _dimensions_used(query, self.model):
+            table, column = str(self.model.dimension(name).column).split(".")
+            steps = self.model.joins_to(table)
+            used.add(steps[0].many.split(".")[1] if steps else column)
+        return used
 
     def lookup(self, dimension: Dimension) -> Callable[[Row], Value]:
         """A function from a row of the grain to its value of a text dimension."""
@@ -223,9 +233,9 @@ def _changed_enough(record: Mapping[str, Any], query: SemanticQuery) -> bool:
     return size > Fraction(change.threshold) or (change.inclusive and size == Fraction(change.threshold))
 
 
-def _sorted(records: list[dict[str, Value]], query: SemanticQuery) -> list[dict[str, Value]]:
+def _sorted(records: list[dict[str, Value]], query: SemanticQuery, model: SemanticModel) -> list[dict[str, Value]]:
     # Sorting is stable, so the least important key goes first; what has no value comes last either way.
-    for name, descending in reversed(order_keys(query)):
+    for name, descending in reversed(order_keys(query, model)):
         present: list[Any] = [record for record in records if record[name] is not None]
         absent = [record for record in records if record[name] is None]
         records = [*sorted(present, key=lambda record: record[name], reverse=descending), *absent]

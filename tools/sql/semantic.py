@@ -97,7 +97,7 @@ def build(
         statement = _compared(grouped, query, model)
     if query.change is not None:
         statement = statement.where(_changed_enough(query, query.change, parameters))
-    statement = _order_and_limit(statement, query, parameters)
+    statement = _order_and_limit(statement, query, model, parameters)
     return CompiledSql(
         sql=statement.sql(dialect="duckdb", pretty=True),
         params=parameters.values,
@@ -232,10 +232,12 @@ def _changed_enough(query: SemanticQuery, change: Change, parameters: _Parameter
     return exp.or_(exp.NEQ(this=exp.column(f"{first}_status"), expression=exp.Literal.string(COMPARED)), enough)
 
 
-def _order_and_limit(statement: exp.Select, query: SemanticQuery, parameters: _Parameters) -> exp.Select:
+def _order_and_limit(
+    statement: exp.Select, query: SemanticQuery, model: SemanticModel, parameters: _Parameters
+) -> exp.Select:
     ordered = [
         exp.Ordered(this=exp.column(name), desc=descending, nulls_first=False)
-        for name, descending in order_keys(query)
+        for name, descending in order_keys(query, model)
     ]
     if query.limit is not None:
         limit = parameters.bind("limit", query.limit)

@@ -87,8 +87,11 @@ def result_columns(query: SemanticQuery, model: SemanticModel) -> tuple[ResultCo
     return tuple(columns)
 
 
-def order_keys(query: SemanticQuery) -> list[tuple[str, bool]]:
-    """The full sort order, `(column, descending)`: as asked or by default, then by every group column."""
+def order_keys(query: SemanticQuery, model: SemanticModel) -> list[tuple[str, bool]]:
+    """The full sort order, `(column, descending)`: as asked, then by every group column.
+
+    Unless asked otherwise the largest change or value comes first, but periods follow each other in time.
+    """
     keys = []
     for order in query.order:
         is_group = order.by in group_names(query)
@@ -98,7 +101,7 @@ def order_keys(query: SemanticQuery) -> list[tuple[str, bool]]:
     first = query.measures[0]
     if not keys and query.comparison is not None:
         keys = [(f"{first}_change", query.change is not None and query.change.direction == "up")]
-    elif not keys and not query.granularity:
+    elif not keys and not any(group_dimension(name, query, model).granularity for name in group_names(query)):
         keys = [(first, True)]
     named = {key for key, _ in keys}
     return [*keys, *((name, False) for name in group_names(query) if name not in named)]

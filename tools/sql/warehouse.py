@@ -42,7 +42,6 @@ class QueryResult:
         rows: Cells as Python values; DECIMAL is `Decimal`, DATE is `date`, nothing is rounded.
         row_count: Number of rows here, after truncation.
         truncated: Whether the query had more than `max_rows` rows.
-        snapshot_sha256: SHA-256 of the rows as canonical JSON, in hex.
     """
 
     columns: tuple[str, ...]
@@ -50,7 +49,11 @@ class QueryResult:
     rows: tuple[tuple[Value, ...], ...]
     row_count: int
     truncated: bool
-    snapshot_sha256: str
+
+    @property
+    def snapshot_sha256(self) -> str:
+        """SHA-256 of the rows as canonical JSON, in hex."""
+        return snapshot_sha256(self.rows)
 
     def records(self) -> list[dict[str, Value]]:
         """Rows as mappings from column name to cell."""
@@ -204,7 +207,6 @@ class Warehouse:
             rows=rows,
             row_count=len(rows),
             truncated=len(fetched) > max_rows,
-            snapshot_sha256=snapshot_sha256(rows),
         )
 
     @contextmanager
