@@ -1,8 +1,9 @@
 """Correct misspelt known words, conservatively: an unknown word is better asked about than turned into another.
 
 A Latin word is compared with the words of aliases, dates and longer ordinary words by Damerau-Levenshtein
-distance. The first letter must agree or be swapped with the second, short words may only have letters swapped,
-lost or doubled, and a tie corrects nothing. For Chinese see `tools.text.chinese_spelling`.
+distance. The first letter must agree or be swapped with the second; short words may only have letters swapped, lost
+or doubled, longer ones also a neighbouring key or another vowel hit; a tie corrects nothing. For Chinese see
+`tools.text.chinese_spelling`.
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,9 @@ _SHORTEST_SUBSTITUTED = 6
 _SHORTEST_TWO_EDITS = 9
 _SHORTEST_ORDINARY = 6
 _SHORTEST_HALF = 4
+_VOWELS = "aeiouy"
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_KEYS = {key: (row, column) for row, keys in enumerate(_ROWS) for column, key in enumerate(keys)}
 
 
 def find_edits(text: str, reading: Reading, vocabulary: Vocabulary) -> tuple[Edit, ...]:
@@ -126,7 +130,23 @@ def _distance(word: str, target: str, *, completes_a_name: bool) -> int | None:
     distance = DamerauLevenshtein.distance(word, target, score_cutoff=2)
     if distance > (2 if anagram else allowed):
         return None
-    substituted = len(word) == len(target) and sorted(word) != sorted(target)
-    if substituted and len(target) < _SHORTEST_SUBSTITUTED and not completes_a_name:
+    if len(word) == len(target) and not completes_a_name and not _may_be_substituted(word, target):
         return None
     return int(distance)
+
+
+def _may_be_substituted(word: str, target: str) -> bool:
+    """Whether letters differ by order, or in a longer word by neighbouring keys or vowels: not retain, retail."""
+    if sorted(word) == sorted(target):
+        return True
+    wrong = [pair for pair in zip(word, target, strict=True) if pair[0] != pair[1]]
+    return len(target) >= _SHORTEST_SUBSTITUTED and all(_are_near(*pair) for pair in wrong)
+
+
+def _are_near(one: str, other: str) -> bool:
+    if one in _VOWELS and other in _VOWELS:
+        return True
+    if one not in _KEYS or other not in _KEYS:
+        return False
+    (row, column), (other_row, other_column) = _KEYS[one], _KEYS[other]
+    return abs(row - other_row) <= 1 and abs(column - other_column) <= 1

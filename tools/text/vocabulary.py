@@ -28,7 +28,7 @@ from tools.text.wordlists import base_language, ordinary_words, unknown_places, 
 
 Role = Literal["alias", "ordinary", "unknown"]
 
-_SHORTEST_PLURAL = 3
+_SHORTEST_INFLECTED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +65,13 @@ class Vocabulary:
         return builder.build()
 
     def lookup(self, key: tuple[str, ...]) -> tuple[Meaning, ...]:
-        """The meanings of a sequence of words; an English plural is found by its singular."""
-        found = self.meanings.get(key)
-        if found is None and len(key[-1]) > _SHORTEST_PLURAL and key[-1].endswith("s"):
-            last = key[-1]
-            singulars = (last[:-1], last[:-2], last[:-3] + "y") if last.endswith("es") else (last[:-1],)
-            found = next(
-                (self.meanings[whole] for one in singulars if (whole := (*key[:-1], one)) in self.meanings), None
-            )
-        return found or ()
+        """The meanings of a sequence of words; an English plural is found by its singular and the reverse."""
+        found = self.meanings.get(key, ())
+        if found and found[0].role != "unknown":
+            return found
+        others = (self.meanings.get((*key[:-1], form), ()) for form in _other_numbers(key[-1]))
+        usable = (meanings for meanings in others if meanings and (not found or meanings[0].role == "alias"))
+        return next(usable, found)
 
     def confusable(self, typed: str, meant: str) -> bool:
         """Whether one Chinese character is listed as easily mistyped for the other."""
@@ -121,6 +119,17 @@ class Vocabulary:
             if meaning.role == "alias"
         ]
         return tuple(sorted(found, key=lambda pair: (-len(pair[0]), pair[0])))
+
+
+def _other_numbers(word: str) -> tuple[str, ...]:
+    """The singular of an English plural, or the plural of a singular, as far as spelling tells."""
+    if len(word) < _SHORTEST_INFLECTED or not word.isascii() or not word.isalpha():
+        return ()
+    if word.endswith("ies"):
+        return word[:-3] + "y", word[:-1]
+    if word.endswith("es"):
+        return word[:-1], word[:-2]
+    return (word[:-1],) if word.endswith("s") else (word + "s",)
 
 
 class _Builder:
