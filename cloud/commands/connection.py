@@ -1,16 +1,21 @@
 """How commands reach Podium: a named server, the running server of a data directory, or one in this process."""
 
+import asyncio
 import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from podium.client import Client
-from podium.errors import InvalidRequest
+from podium.errors import InternalError, InvalidRequest
 from podium.link import Address
 
 ServerOption = Annotated[
@@ -43,15 +48,20 @@ def connected(server: str | None, ca: Path | None, data: Path) -> Iterator[Clien
     Raises:
         InvalidRequest: the address or its certificate authority cannot be used.
     """
+    with serving_address(server, ca, data) as address, Client(address) as client:
+        yield client
+
+
+@contextmanager
+def serving_address(server: str | None, ca: Path | None, data: Path) -> Iterator[Address]:
+    """Where the server of `connected` listens."""
     if server is not None:
-        with Client(Address.of(server, ca or _known_ca(server, data))) as client:
-            yield client
+        yield Address.of(server, ca or _known_ca(server, data))
     elif (running := running_server(data)) is not None:
-        with Client(running) as client:
-            yield client
+        yield running
     else:
-        with _embedded(data) as address, Client(address) as client:
-            yield client
+        with _embedded(data) as address:
+            yield address
 
 
 def running_server(data: Path) -> Address | None:
@@ -61,6 +71,41 @@ def running_server(data: Path) -> Address | None:
         return None
     ca = entry.get("ca")
     return Address.of(str(entry["address"]), Path(ca) if ca else None)
+
+
+@contextmanager
+def _embedded(data: Path) -> Iterator[Address]:
+    """A server in this process, on a free loopback port, for as long as the command takes.
+
+    Tasks that wait when the command ends stay in the data directory and go on with the next server on it.
+    """
+    from cloud.app import build
+    from cloud.settings import load_settings
+
+    flags = {"listen": "127.0.0.1:0", "data": data, "insecure_loopback": True}
+    settings = load_settings(flags=flags, environment=os.environ).settings
+    started: Future[tuple[str, Callable[[], object]]] = Future()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        async with build(settings, lambda: datetime.now(UTC)) as app:
+            started.set_result((app.address, partial(loop.call_soon_threadsafe, stop.set)))
+            await stop.wait()
+
+    def note_failure(ended: Future[None]) -> None:
+        if not started.done():
+            started.set_exception(ended.exception() or InternalError("the server ended before it had started"))
+
+    with ThreadPoolExecutor(1, thread_name_prefix="embedded-server") as pool:
+        running = pool.submit(lambda: asyncio.run(serve()))
+        running.add_done_callback(note_failure)
+        address, stop_serving = started.result()
+        try:
+            yield Address.of(address)
+        finally:
+            stop_serving()
+        running.result()
 
 
 def _known_ca(server: str, data: Path) -> Path | None:

@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from conductor.diagnose import Diagnosis
 from conductor.plan import Plan
+from conductor.timeline import Span
 from podium.status import recovery_name, step_status_name, task_status_name
 from podium.v1 import event_pb2, result_pb2, task_pb2
 
@@ -100,6 +102,36 @@ def error_json(error: result_pb2.ErrorDetail) -> dict[str, Any]:
         "next_step": error.next_step,
         "evidence": list(error.evidence),
         "agent": error.agent,
+    }
+
+
+def diagnosis_json(task_id: str, diagnosis: Diagnosis) -> dict[str, Any]:
+    """What went wrong first."""
+    return {
+        "task_id": task_id,
+        "found": diagnosis.found,
+        "code": diagnosis.code,
+        "step": diagnosis.step,
+        "agent": diagnosis.agent,
+        "time": diagnosis.time.isoformat() if diagnosis.time else None,
+        "evidence": list(diagnosis.evidence),
+        "explanation": diagnosis.explanation,
+        "reported_by": diagnosis.reported_by,
+    }
+
+
+def span_json(span: Span) -> dict[str, Any]:
+    """Something that took time."""
+    return {
+        "kind": span.kind,
+        "step": span.index,
+        "name": span.name,
+        "attempt": span.attempt,
+        "start": span.start.isoformat(),
+        "end": span.end.isoformat(),
+        "duration_ms": round((span.end - span.start).total_seconds() * 1000, 3),
+        "outcome": span.outcome,
+        "lane": span.lane,
     }
 
 

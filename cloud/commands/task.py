@@ -1,6 +1,6 @@
 """`podium submit` and `podium task ...`: hand in a task and follow it."""
 
-from datetime import UTC, datetime
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +8,19 @@ import typer
 from rich.console import Console
 
 from cloud.commands.connection import DEFAULT_DATA, CaOption, DataOption, JsonOption, ServerOption, connected, say
+from cloud.commands.moments import moment
 from cloud.commands.presenting import (
+    diagnosis_json,
     event_line,
     show_list,
     show_task,
+    span_json,
     summary_json,
     task_json,
 )
+from cloud.specialists import load_specialists
+from conductor.diagnose import diagnose
+from conductor.timeline import render, timeline
 from podium.cli import emit
 from podium.client import Client
 from podium.errors import InvalidRequest
@@ -26,21 +32,6 @@ tasks = typer.Typer(name="task", help="Read, follow, answer, cancel and diagnose
 app.add_typer(tasks)
 
 TaskIdArgument = Annotated[str, typer.Argument(help="The task's id.", metavar="ID")]
-
-
-def moment(text: str | None) -> datetime | None:
-    """An ISO moment or day given by a person; without a time zone it is UTC.
-
-    Raises:
-        InvalidRequest: it is not ISO 8601.
-    """
-    if text is None:
-        return None
-    try:
-        value = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequest(f"{text!r} is not an ISO date or time: {error}", field="now") from error
-    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
 @app.command()
@@ -151,6 +142,47 @@ def cancel(
     with connected(server, ca, data) as client:
         task = client.cancel(task_id, reason)
     _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_CANCELLED)
+
+
+@tasks.command("diagnose")
+def diagnose_task(
+    task_id: TaskIdArgument,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Name the first wrong step of a task, with its evidence and time; exit 0 when that could be told."""
+    with connected(server, ca, data) as client:
+        diagnosis = diagnose(events_of(client, task_id), load_specialists().registry)
+    if as_json:
+        emit(diagnosis_json(task_id, diagnosis))
+        return
+    console = Console()
+    console.print(diagnosis.explanation, markup=False)
+    if diagnosis.found:
+        where = f"step {diagnosis.step} ({diagnosis.agent})" if diagnosis.step is not None else "the plan"
+        when = diagnosis.time.isoformat() if diagnosis.time else "unknown"
+        console.print(f"First wrong: {where}, {diagnosis.code}, at {when}", markup=False)
+        for item in diagnosis.evidence:
+            console.print(f"  - {item}", markup=False)
+
+
+@tasks.command("timeline")
+def show_timeline(
+    task_id: TaskIdArgument,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what ran when, and what ran at the same time."""
+    with connected(server, ca, data) as client:
+        spans = timeline(events_of(client, task_id))
+    if as_json:
+        emit({"task_id": task_id, "spans": [span_json(span) for span in spans]})
+        return
+    sys.stdout.write(render(spans) + "\n")
 
 
 def events_of(client: Client, task_id: str) -> list[event_pb2.Event]:

@@ -1,6 +1,7 @@
 """Reads documents that callers attach: the same reader as on a device, on bytes the caller uploaded."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,8 +14,8 @@ from tools.document.reader import DocumentReader, ScannedDocument
 class BlobReader(Protocol):
     """Where attachments lie; the cloud's blob store."""
 
-    def read(self, sha256: str) -> bytes:
-        """The content of a blob.
+    def read(self, sha256: str, *, offset_bytes: int = 0) -> AsyncIterator[bytes]:
+        """The content of a blob, in pieces.
 
         Raises:
             NotFound: there is no such blob.
@@ -46,14 +47,14 @@ def resources(data_dir: object) -> Mapping[str, object]:
     return {"desk_reader": DeskReader(threads=1)}
 
 
-def read_attachment(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
+async def read_attachment(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     """Read the attached document.
 
     Raises:
         NotFound: the attachment was not uploaded.
         ImageError: it is not a readable PNG, JPEG or PDF.
     """
-    reading = _open(inputs, context).reading
+    reading = (await _open(inputs, context)).reading
     lines = [line.confidence for page in reading.pages for line in page.lines]
     return {
         "reading": reading.to_json(),
@@ -70,14 +71,15 @@ def read_attachment(inputs: Mapping[str, Any], context: AgentContext) -> dict[st
     }
 
 
-def reread_attachment(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
+async def reread_attachment(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     """Read single places of the attached document again, larger and differently prepared."""
-    return reread_places(_open(inputs, context), inputs["places"])
+    return await asyncio.to_thread(reread_places, await _open(inputs, context), inputs)
 
 
-def _open(inputs: Mapping[str, Any], context: AgentContext) -> ScannedDocument:
+async def _open(inputs: Mapping[str, Any], context: AgentContext) -> ScannedDocument:
     attachment = inputs["attachments"][0]
     # runtime_checkable protocols may be asked for like a class; mypy only knows concrete ones here.
     blobs = context.resources.get("blobs", BlobReader)  # type: ignore[type-abstract]
     reader = context.resources.get("desk_reader", DeskReader)
-    return reader.open(blobs.read(attachment["sha256"]), attachment["file_name"] or "attachment")
+    data = b"".join([piece async for piece in blobs.read(attachment["sha256"])])
+    return await asyncio.to_thread(reader.open, data, attachment["file_name"] or "attachment")

@@ -1,0 +1,83 @@
+"""`podium debug` and `podium reward-debug`: why was a request understood so, and a task judged so?"""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cloud.commands.connection import DEFAULT_DATA, CaOption, DataOption, JsonOption, ServerOption, connected
+from cloud.commands.moments import moment
+from cloud.commands.presenting import reward_json
+from cloud.specialists import load_specialists
+from conductor.reward import WEIGHTS
+from podium.cli import emit
+from podium.errors import Conflict, InvalidRequest
+from podium.status import task_status_name
+
+app = typer.Typer()
+
+
+@app.command()
+def debug(
+    normalize: Annotated[str, typer.Option("--normalize", metavar="TEXT", help="The request to look at.")],
+    now: Annotated[str | None, typer.Option("--now", help="What 'last quarter' refers to, ISO.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the normal form of a request: entities, dates, numbers, corrections, and what was not understood."""
+    if not normalize.strip():
+        raise InvalidRequest("the text is empty", field="normalize")
+    understood = dict(load_specialists().normalise(normalize, moment(now) or datetime.now(UTC), ()))
+    if as_json:
+        emit(understood | {"original": normalize})
+        return
+    console = Console()
+    console.print(f"{understood['language']}: {understood['text']}", markup=False)
+    table = Table("Kind", "Value", box=None)
+    for kind, values in understood["entities"].items():
+        for value in values:
+            table.add_row(kind, str(value))
+    console.print(table)
+    for key in ("corrections", "unresolved"):
+        for item in understood[key]:
+            console.print(f"{key}: {item}", markup=False)
+
+
+@app.command("reward-debug")
+def reward_debug(
+    task_id: Annotated[str, typer.Option("--task-id", help="The task's id.")],
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a task's reward: every term with its value, weight, step and origin."""
+    with connected(server, ca, data) as client:
+        task = client.get(task_id)
+    if not task.HasField("reward"):
+        raise Conflict(
+            f"task {task_id} is {task_status_name(task.status)} and has no reward yet",
+            next_step="Wait until it has ended: podium task watch.",
+        )
+    terms = [
+        {
+            "name": term.name,
+            "value": round(term.value, 4),
+            "origin": term.origin,
+            "step": term.step if term.HasField("step") else None,
+        }
+        for term in task.reward.terms
+    ]
+    reward = reward_json(task.reward)
+    if as_json:
+        emit({"task_id": task_id, "reward": reward, "weights": WEIGHTS, "terms": terms})
+        return
+    console = Console()
+    parts = " + ".join(f"{weight} × {reward[name]:.3f} {name}" for name, weight in WEIGHTS.items())
+    console.print(f"{reward['final']:.3f} = {parts}", markup=False)
+    table = Table("Term", "Value", "Step", "Origin", box=None)
+    for term in terms:
+        step = "" if term["step"] is None else str(term["step"])
+        table.add_row(str(term["name"]), f"{term['value']:.3f}", step, str(term["origin"]))
+    console.print(table)

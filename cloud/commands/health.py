@@ -1,0 +1,126 @@
+"""`podium health-check`: is everything there that an answer needs?"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import typer
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from rich.console import Console
+
+from cloud.commands.connection import (
+    DEFAULT_DATA,
+    CaOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    serving_address,
+)
+from cloud.specialists import load_specialists
+from podium.cli import emit
+from podium.client import Client
+from podium.errors import PodiumError, ServerUnavailable
+from podium.link import Address, sync_channel
+from tools.models.pinned import committed_models, verified_path
+
+CALL_LIMIT_S = 10
+MIN_FREE_BYTES = 200 * 2**20
+
+app = typer.Typer()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@app.command("health-check")
+def health_check(
+    server: ServerOption = None,
+    ca: CaOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the server, its agents, the model files and the disk; exit 0 only if all is well.
+
+    Without --server and without a running one, a server is started for the check, so that the embedded default is
+    what is looked at.
+    """
+    checks = [_tried("packs", _packs), _tried("models", _models), _tried("disk", lambda: _disk(data))]
+    try:
+        with serving_address(server, ca, data) as address:
+            checks.append(_tried("server", lambda: _serving(address)))
+            checks.append(_tried("agents", lambda: _agents(address)))
+    except PodiumError as error:
+        checks.append(Check(name="server", ok=False, detail=f"{error.code}: {error.message}"))
+    ok = all(check.ok for check in checks)
+    if as_json:
+        items: list[dict[str, Any]] = [
+            {"name": check.name, "ok": check.ok, "detail": check.detail} for check in checks
+        ]
+        emit({"ok": ok, "checks": items})
+    else:
+        console = Console()
+        for check in checks:
+            console.print(f"{'ok ' if check.ok else 'BAD'} {check.name}: {check.detail}", markup=False)
+    if not ok:
+        raise SystemExit(1)
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name=name, ok=True, detail=look())
+    except PodiumError as error:
+        return Check(name=name, ok=False, detail=f"{error.code}: {error.message} {error.next_step}")
+
+
+def _packs() -> str:
+    specialists = load_specialists()
+    names = ", ".join(f"{pack.name} {pack.version}" for pack in specialists.packs)
+    return f"{names}; {len(specialists.registry.serving())} agents keep the rules of manifests"
+
+
+def _models() -> str:
+    names = [verified_path(model.name).name for model in committed_models()]
+    return f"{len(names)} model files have their pinned hashes"
+
+
+def _disk(data: Path) -> str:
+    folder = data if data.exists() else data.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < MIN_FREE_BYTES:
+        raise ServerUnavailable(
+            f"{folder} has {free_bytes / 2**20:.0f} MiB free, {MIN_FREE_BYTES / 2**20:.0f} are needed",
+            next_step="Free space on that disk.",
+        )
+    return f"{free_bytes / 2**30:.1f} GiB free at {folder}"
+
+
+def _serving(address: Address) -> str:
+    with sync_channel(address) as channel:
+        try:
+            stub = health_pb2_grpc.HealthStub(channel)
+            response = stub.Check(health_pb2.HealthCheckRequest(), timeout=CALL_LIMIT_S)
+        except grpc.RpcError as error:
+            code = error.code().name if isinstance(error, grpc.Call) else repr(error)
+            raise ServerUnavailable(f"{address.target} does not answer: {code}") from error
+    name = health_pb2.HealthCheckResponse.ServingStatus.Name(response.status)
+    if response.status != health_pb2.HealthCheckResponse.SERVING:
+        raise ServerUnavailable(f"{address.target} is {name}")
+    return f"{address.target} is {name}"
+
+
+def _agents(address: Address) -> str:
+    with Client(address) as client:
+        found = client.agents()
+    disabled = [agent.name for agent in found if not agent.enabled]
+    return f"{len(found)} on duty" + (f", {', '.join(disabled)} disabled" if disabled else "")
