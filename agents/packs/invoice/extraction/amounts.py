@@ -128,12 +128,12 @@ def _allowed(segment: Segment, match: re.Match[str], blocked: Sequence[Span]) ->
 
 def _separators(numbers: Sequence[str], languages: dict[str, float]) -> Separators:
     points = commas = 0.0
-    doubtful = 0
+    doubtful: set[str] = set()
     places: dict[int, int] = {}
     for number in numbers:
         options = readings(number)
         if len(options) != 1:
-            doubtful += 1
+            doubtful.add(number)
             continue
         _, sign, decimals = options[0]
         plain = re.sub(r"[ ']", "", number)
@@ -150,7 +150,7 @@ def _separators(numbers: Sequence[str], languages: dict[str, float]) -> Separato
         points += 0.2 * (languages.get("en", 0.0) + languages.get("zh", 0.0))
         commas += 0.2 * sum(languages.get(name, 0.0) for name in ("de", "fr", "nl", "es", "it", "pt"))
     return Separators(
-        points=points, commas=commas, grouped=doubtful, places=0 if places and not places.get(2) else 2
+        points=points, commas=commas, grouped=len(doubtful), places=0 if places and not places.get(2) else 2
     )
 
 

@@ -11,6 +11,7 @@ from agents.packs.invoice.extraction.folding import Folded, is_wide
 from agents.packs.invoice.extraction.frame import Segment, Span
 from agents.packs.invoice.extraction.lexicon import LONGEST, PHRASES, Phrase
 from agents.packs.invoice.extraction.marks import CODES
+from agents.packs.invoice.extraction.stems import guess
 
 _FUZZY = {
     length: [phrase for phrase in PHRASES if abs(len(phrase) - length) <= 3 and len(phrase) >= 5]
@@ -121,7 +122,7 @@ def find_labels(segments: Sequence[Segment]) -> list[Label]:
     """All labels, in reading order of their segments; within one segment they do not overlap."""
     labels: list[Label] = []
     for segment in segments:
-        found = _exact(segment) or _fuzzy(segment)
+        found = _exact(segment) or _fuzzy(segment) or _by_stems(segment)
         found = _joined_by_slash(found)
         labels.extend(replace(label, strength=label.strength * _in_context(label, found)) for label in found)
     return _continued_below(labels)
@@ -339,3 +340,13 @@ def _fuzzy(segment: Segment) -> list[Label]:
     if best is None:
         return []
     return [_label(segment, 0, best[1], PHRASES[best[2]], _FUZZY_STRENGTH)]
+
+
+def _by_stems(segment: Segment) -> list[Label]:
+    """A label that no list has: what stands before the colon or the first digit, when it is short enough."""
+    head = re.split(r"[:：\d]", segment.text, maxsplit=1)[0]
+    end = sum(1 for place in segment.folded.compact_at if place < len(head))
+    if not 3 <= end <= 40 or len(head.split()) > 6:
+        return []
+    phrase = guess(segment.folded.compact[:end])
+    return [_label(segment, 0, end, phrase, 0.95)] if phrase else []

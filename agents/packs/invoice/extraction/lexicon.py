@@ -196,7 +196,7 @@ _PHRASES: dict[tuple[str, float], str] = {
         falliger betrag|offener betrag|gutschriftsbetrag|gutschriftbetrag|gesamt inkl ust|
         rechnungsbetrag inkl mwst|inkl mwst|gesamtpreis inkl mwst|gesamtpreis brutto|summe inkl ust|
         abrechnungsbetrag|betrag brutto|fakturabetrag|total inkl|bruttoendbetrag|bruttorechnungsbetrag|
-        gesamtbetrag eur|nachzahlung|total rechnung|gesamtforderung|total ttc|net a payer|montant ttc|
+        nachzahlung|total rechnung|gesamtforderung|total ttc|net a payer|montant ttc|
         total a payer|montant total ttc|a payer|montant total|montant net a payer|net a payer ttc|total general|
         montant a payer|total facture|montant de la facture|total toutes taxes comprises|ttc|prix total ttc|
         net a regler|total a regler|montant total a payer|solde a payer|somme a payer|total net a payer|
@@ -204,23 +204,23 @@ _PHRASES: dict[tuple[str, float], str] = {
         total tvac|tvac|total de la facture|total tva comprise|total tva incluse|total avec tva|totaal incl btw|
         te betalen|totaalbedrag|factuurbedrag|totaal te voldoen|te voldoen|totaal inclusief btw|
         totaal te betalen|te betalen bedrag|totaal factuur|totaalbedrag incl btw|bedrag incl btw|totaal incl|
-        eindtotaal|factuurtotaal|totaal eur|te ontvangen|totaalprijs|nog te betalen|totaal bedrag|
+        eindtotaal|factuurtotaal|te ontvangen|totaalprijs|nog te betalen|totaal bedrag|
         totaal inclusief|bedrag inclusief btw|totale prijs|totaal bedrag incl btw|te voldoen bedrag|
         openstaand bedrag|bruto|brutobedrag|totaal bruto|factuur totaal|total factura|importe total|
         total a pagar|total con iva|total iva incluido|total con impuestos|a pagar|importe a pagar|
-        total importe|importe total factura|liquido a percibir|total eur|total euros|monto total|
+        total importe|importe total factura|liquido a percibir|total euros|monto total|
         total neto a pagar|importe factura|total de la factura|suma total|total iva incl|importe de la factura|
         liquido a pagar|importe liquido|importe total con iva|total con i v a|importe bruto|total bruto|
         total bruto a pagar|totale fattura|totale da pagare|totale documento|importo totale|netto a pagare|
         totale complessivo|totale ivato|total da fatura|valor total|total geral|价税合计|价税合计小写|
         价税合计大写|总计|应付总额|总金额|合计含税|应付金额|含税金额|含税合计|合计应付|发票总额|应付款|应付合计|
         总价|實付金額|应收金额|实付金额|总额|本期应付|合计总额|小写|金额总计|價稅合計|總計|應付金額|総計|
-        請求金額|ご請求金額|税込合計|合計金額|お支払金額|发票金额|合计人民币|含税总价|含税总额|总计金额|
+        請求金額|ご請求金額|税込合計|合計金額|お支払金額|发票金额|含税总价|含税总额|总计金额|
         订单总额|付款金额|应付总金额|含税总金额
     """,
     ("total", WEAK): """
         total|totals|amount|sum|gesamt|summe|betrag|total general|montant|totaal|bedrag|importe|totale|importo|
-        合计|总|合計|金額合計|summe eur|total eur|total usd|total gbp|total chf|total cny|total rmb|totaal eur
+        合计|总|合計|金額合計
     """,
     ("net", STRONG): """
         subtotal|sub total|net amount|net total|total excl vat|total before tax|total ex vat|net|total net|
@@ -232,7 +232,7 @@ _PHRASES: dict[tuple[str, float], str] = {
         total exclusive|net sales|vat base|zwischensumme|nettobetrag|summe netto|netto|gesamt netto|nettosumme|
         gesamtbetrag netto|warenwert|gesamtnetto|netto gesamt|total netto|nettowert|zwischentotal|
         rechnungsbetrag netto|netto betrag|summe ohne mwst|betrag netto|total exkl mwst|exkl mwst|
-        gesamt ohne mwst|nettosumme eur|netto summe|positionssumme|warensumme|gesamt exkl mwst|summe exkl mwst|
+        gesamt ohne mwst|netto summe|positionssumme|warensumme|gesamt exkl mwst|summe exkl mwst|
         total ohne mwst|bemessungsgrundlage|gesamtsumme netto|summe positionen|nettopreis|nettoentgelt|entgelt|
         warenwert netto|total ht|montant ht|sous total|total hors taxes|net ht|montant hors taxes|
         total net ht|base ht|total hors tva|montant net|sous total ht|total htva|htva|ht|base imposable|

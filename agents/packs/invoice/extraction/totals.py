@@ -35,6 +35,8 @@ _DUE = (
     "reste",
     "solde",
 )
+_UNNAMED = 0.2
+"""Score of an amount that no label names."""
 _SUBTRACTED = (
     "discount",
     "rabatt",
@@ -131,6 +133,7 @@ def reckon(
     for kind, extra in columns.roles.items():
         roles[kind] = sorted([*roles.get(kind, ()), *extra], key=lambda role: -role.score)
     totals = _best_by_amount(roles.get("total", ()))
+    totals += _unnamed(roles, amounts, {role.index for role in totals})
     if not totals:
         return Reckoning(total=None, net=_first(roles, "net"))
     largest = max((abs(amount.value) for amount in amounts if amount.looks_like_money), default=Decimal(0))
@@ -140,6 +143,11 @@ def reckon(
         if any(_near(value, amounts[role.index].value) for value in columns.totals):
             proofs.append("tax_table")
         scored.append((role, _score(sheet, role, amounts, proofs, largest), proofs))
+    scored = [
+        item for item in scored if item[0].score > _UNNAMED or "net_plus_tax" in item[2] or "words" in item[2]
+    ]
+    if not scored:
+        return Reckoning(total=None, net=_first(roles, "net"))
     scored.sort(key=lambda item: -item[1])
     best, _, proofs = scored[0]
     net, taxes = _parts(best, roles, amounts)
@@ -159,6 +167,24 @@ def _best_by_amount(roles: Sequence[Role]) -> list[Role]:
         if role.index not in best or role.score > best[role.index].score:
             best[role.index] = role
     return list(best.values())
+
+
+def _unnamed(roles: Mapping[str, Sequence[Role]], amounts: Sequence[Amount], known: set[int]) -> list[Role]:
+    """The largest amounts without a total's label: one is the total all the same when net and tax add up to it."""
+    net = _first(roles, "net")
+    if net is None:
+        return []
+    floor = abs(amounts[net.index].value)
+    others = {
+        role.index for kind in ("net", "tax", "other_amount") for role in roles.get(kind, ()) if role.score > 0.6
+    }
+    free = [
+        index
+        for index, amount in enumerate(amounts)
+        if amount.looks_like_money and index not in known | others and abs(amount.value) >= floor / 2
+    ]
+    free.sort(key=lambda index: -abs(amounts[index].value))
+    return [Role(index=index, label=net.label, score=_UNNAMED, link_score=1.0) for index in free[:4]]
 
 
 def _score(sheet: Sheet, role: Role, amounts: Sequence[Amount], proofs: Sequence[str], largest: Decimal) -> float:

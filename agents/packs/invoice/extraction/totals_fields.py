@@ -19,6 +19,8 @@ def total_field(sheet: Sheet, amounts: Sequence[Amount], reckoning: Reckoning, p
     value = printed(amount.value, places)
     others = [(role, score) for role, score in reckoning.ranked[1:] if amounts[role.index].value != amount.value]
     note = Assessment()
+    unnamed = best.label.kind != "total"
+    note.doubt(0.75, "no_label", when=unnamed)
     note.doubt(0.93, "label_weak", when=best.label.strength < 0.8 and best.label.exact)
     note.doubt(0.92, "label_misread", when=not best.label.exact)
     note.doubt(0.5 + 0.65 * best.link_score, "far_from_label", when=best.link_score < 0.75)
