@@ -37,7 +37,8 @@ def claims(markdown: str) -> Iterator[str]:
         if in_table and not table_row and not line.strip():
             continue  # the sources of a table may stand below it, after an empty line
         starts_claim = bool(_ITEM.match(line)) or (table_row and not in_table)
-        ends = not line.strip() or _claims_nothing(line) or starts_claim
+        # The rule under a table's header is part of the table and ends nothing.
+        ends = not line.strip() or (_claims_nothing(line) and not table_row) or starts_claim
         if in_table and not table_row:
             if cited(line) and not _SOURCE.sub("", line).strip(" .。*_()"):
                 block.append(line)
