@@ -68,6 +68,9 @@ class PlanRule(_Template):
     confidence: float = Field(ge=0, le=1)
     priority: int = 0
     """Among rules that hold, the highest wins."""
+    needs_words: bool = True
+    """Whether the plan rests on the caller's words. One about a document does not: it runs even when the words
+    beside the document are not understood."""
 
     @field_validator("when")
     @classmethod

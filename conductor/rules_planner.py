@@ -27,6 +27,7 @@ class _Compiled:
     answer: int
     name: str
     confidence: float
+    needs_words: bool
 
 
 class RulesPlanner:
@@ -47,8 +48,9 @@ class RulesPlanner:
         values = {"request": trimmed(situation.request)}
         warnings: list[str] = []
         about = mentions(situation.request)
-        fitting = [rule for rule in self._rules if _holds(rule, values, warnings)]
-        if fitting and not about:
+        understood = [rule for rule in self._rules if not about or not rule.needs_words]
+        fitting = [rule for rule in understood if _holds(rule, values, warnings)]
+        if fitting:
             for rule in fitting:
                 plan = adapt(rule.plan, situation)
                 if plan is not None:
@@ -130,6 +132,7 @@ def _compiled(rule: PlanRule | RevisionRule, confidence: float) -> _Compiled:
         answer=rule.answer_step,
         name=rule.name,
         confidence=confidence,
+        needs_words=isinstance(rule, PlanRule) and rule.needs_words,
     )
 
 
