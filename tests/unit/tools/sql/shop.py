@@ -36,7 +36,10 @@ dimensions:
   item:
     column: sale.item
     labels: {en: Item}
-    values: [{value: tea, labels: {zh: 茶, en: Tea}}, {value: nuts, labels: {en: Nuts}}, {value: rice, labels: {en: Rice}}]
+    values:
+      - {value: tea, labels: {zh: 茶, en: Tea}}
+      - {value: nuts, labels: {en: Nuts}}
+      - {value: rice, labels: {en: Rice}}
   month: {granularity: month, labels: {en: Month}}
 """
 

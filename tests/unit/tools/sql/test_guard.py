@@ -28,7 +28,7 @@ HARMLESS = [
     "SELECT COUNT(*) FROM sale -- a comment; DROP TABLE sale",
     "(SELECT branch_code FROM branch) LIMIT 1",
     "WITH a AS (SELECT * FROM branch) SELECT area_code FROM a",
-    "SELECT branch_code, ROW_NUMBER() OVER (PARTITION BY area_code ORDER BY branch_code) n FROM branch QUALIFY n < 2",
+    "SELECT branch_code, RANK() OVER (PARTITION BY area_code ORDER BY branch_code) n FROM branch QUALIFY n < 2",
     "SELECT EXTRACT(year FROM sold_on), DATE_TRUNC('month', sold_on), sold_on + INTERVAL 1 MONTH FROM sale",
     "SELECT SUM(price) FILTER (WHERE price > 3) FROM sale WHERE sold_on BETWEEN ? AND ?",
     "SELECT n FROM branch JOIN (SELECT branch_code, COUNT(*) AS n FROM sale GROUP BY ALL) x USING (branch_code)",

@@ -30,14 +30,10 @@ def test_parameters_survive_json(parameters: dict[str, Value]) -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        {"a": {}},
-        {"a": {"date": "2026-13-01"}},
-        {"a": {"decimal": 0.1}},
-        {"a": {"sql": "x"}},
-        {"a": "x"},
-        {"a": None},
-    ]
-    + [{"a": {"integer": True}}, {"a": {"decimal": "one"}}, {"a": {"date": "2026-01-01", "text": "x"}}],
+        *({"a": {}}, {"a": {"date": "2026-13-01"}}, {"a": {"decimal": 0.1}}, {"a": {"sql": "x"}}, {"a": "x"}),
+        *({"a": None}, {"a": {"integer": True}}, {"a": {"decimal": "one"}}),
+        {"a": {"date": "2026-01-01", "text": "x"}},
+    ],
 )
 def test_a_parameter_of_no_known_type_is_refused(document: dict[str, dict[str, object]]) -> None:
     with pytest.raises(QueryInvalid):
@@ -50,7 +46,7 @@ def test_rows_have_one_canonical_form() -> None:
             Decimal("1E+2"),
             Decimal("0.10"),
             date(2026, 1, 2),
-            datetime(2026, 1, 2, 3),
+            datetime.fromisoformat("2026-01-02T03:00"),
             None,
             "华东",
             float("nan"),
