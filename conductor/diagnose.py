@@ -7,7 +7,7 @@ empty lists, tokens, falling confidence) and through outputs that contradict the
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from agents.registry import AgentRegistry
 from conductor.history import Attempt, History, read_history
@@ -15,6 +15,19 @@ from conductor.silent_faults import SURE_ENOUGH, Sign, empty_list, signs
 from conductor.tracing import culprit
 from podium.errors import DataCorrupt
 from podium.v1 import event_pb2, status_pb2
+
+
+_OWN_FAULTS = frozenset(
+    {
+        "AGENT_TIMEOUT",
+        "ANSWER_INCOMPLETE",
+        "ANSWER_WITHOUT_SOURCE",
+        "DEVICE_OFFLINE",
+        "LOW_CONFIDENCE",
+        "OUTPUT_CONTRACT_BROKEN",
+    }
+)
+"""Failures that are about how an agent works, not about the values it was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +129,8 @@ def _ended_without_failure(history: History, registry: AgentRegistry) -> Diagnos
         return Diagnosis(found=False, code=code, explanation=f"the task was cancelled: {message}")
     if history.state.status == status_pb2.TASK_STATUS_EXPIRED and history.attempts:
         end = history.state.update_time
-        slowest = max(history.attempts, key=lambda attempt: _duration(attempt, end))
-        seconds = _duration(slowest, end).total_seconds()
+        slowest = max(history.attempts, key=lambda attempt: attempt.duration(end))
+        seconds = slowest.duration(end).total_seconds()
         return _at(slowest, "SLOW_STEP", [f"{slowest.agent} took {seconds:.1f} s"], "most of the time went there")
     for attempt in history.attempts:
         for sign in signs(history, attempt, registry):
@@ -127,10 +140,6 @@ def _ended_without_failure(history: History, registry: AgentRegistry) -> Diagnos
     if answering is None or not code.startswith("ANSWER"):
         return Diagnosis(found=True, code=code, evidence=evidence or (message,), explanation=message)
     return _at(answering, code, [*evidence], message)
-
-
-def _duration(attempt: Attempt, end: datetime | None) -> timedelta:
-    return (attempt.ended or end or attempt.started) - attempt.started
 
 
 def _follow(history: History, failed: Attempt, registry: AgentRegistry) -> Diagnosis:
@@ -189,6 +198,8 @@ def _by_confidence(history: History, failed: Attempt, behind: list[Attempt]) -> 
 
 def _by_value(history: History, failed: Attempt, behind: list[Attempt]) -> tuple[Attempt, str] | None:
     """The evidence names a value that another step brought in."""
+    if _code(failed) in _OWN_FAULTS:
+        return None
     guilty, value = culprit(history, failed, _evidence(failed))
     return None if guilty is failed else (guilty, f"brought in {value}, which {failed.agent} found wrong")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from conductor.document import JsonDocument
@@ -30,6 +30,12 @@ class Attempt:
     confidence: float = 1.0
     error: result_pb2.ErrorDetail | None = None
     recovery: status_pb2.Recovery.ValueType = status_pb2.RECOVERY_UNSPECIFIED
+    agent_time: timedelta = timedelta(0)
+    """How long the agent took, by the log; zero while it is at work."""
+
+    def duration(self, now: datetime | None) -> timedelta:
+        """How long the attempt took, or has taken by now while it is open."""
+        return self.agent_time or (self.ended or now or self.started) - self.started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +145,11 @@ def _end(history: History, event: event_pb2.Event, now: datetime, *, output: boo
         attempt.output = step.output.value if step.output is not None else None
         attempt.confidence = step.confidence
         attempt.error = None
+        attempt.agent_time = step.useful
     else:
         attempt.error = event.step_failed.error
         attempt.recovery = event.step_failed.recovery
+        attempt.agent_time = event.step_failed.duration.ToTimedelta()
 
 
 def _refused_before_start(attempt: Attempt, event: event_pb2.Event) -> bool:

@@ -59,7 +59,7 @@ def slow(attempt: Attempt, registry: AgentRegistry) -> str:
     agent = registry.find(attempt.agent)
     if agent is None or attempt.ended is None:
         return ""
-    taken, limit = attempt.ended - attempt.started, agent.spec.sla.timeout
+    taken, limit = attempt.duration(None), agent.spec.sla.timeout
     if taken <= 0.8 * limit:
         return ""
     return f"took {taken.total_seconds():.1f} s of the {limit.total_seconds():g} s that {attempt.agent} may take"

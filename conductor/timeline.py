@@ -144,15 +144,15 @@ def _closed(span: _Open, now: datetime, outcome: Outcome) -> Span:
 
 
 def _with_lanes(spans: Iterable[Span]) -> tuple[Span, ...]:
-    free_from: list[datetime] = []
+    lanes: list[Span] = []
+    """The last span of each lane."""
     placed: list[Span] = []
     for span in sorted(spans, key=lambda item: (item.start, item.index)):
-        lane = next((number for number, moment_ in enumerate(free_from) if moment_ <= span.start), len(free_from))
-        if lane == len(free_from):
-            free_from.append(span.end)
-        else:
-            free_from[lane] = span.end
+        # Two spans that begin together run together, however short they are.
+        free = (number for number, last in enumerate(lanes) if last.end <= span.start and last.start < span.start)
+        lane = next(free, len(lanes))
         placed.append(replace(span, lane=lane))
+        lanes[lane : lane + 1] = [placed[-1]]
     return tuple(placed)
 
 
