@@ -2,29 +2,19 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
-from tools.document.ctc import Glyph
+from tools.document.ctc import Glyph, confidence
 from tools.document.ocr import Corners
 from tools.document.reading import Quad, TextLine
+from tools.document.recognition import ReadLine
 
 _GAP_COLUMNS = 12
 """Empty columns from which a line is cut in two: two line heights, i.e. a gap between table columns."""
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0xFFE5: 0xA5, 0xFFE1: 0xA3}
 _PUNCTUATION = _FULL_WIDTH | {ord("。"): ord("."), ord("、"): ord(","), ord("〈"): ord("<"), ord("〉"): ord(">")}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadLine:
-    """A line as the recogniser gave it: its corners on the upright page and its glyphs."""
-
-    corners: Corners
-    glyphs: tuple[Glyph, ...]
-    columns: float
-    """Width of the whole line in the recogniser's columns."""
 
 
 def text_lines(read: ReadLine) -> list[TextLine]:
@@ -40,7 +30,9 @@ def text_lines(read: ReadLine) -> list[TextLine]:
         start, end = (0.0, 1.0) if whole else (max(0.0, (first - 1) / read.columns), (last + 1) / read.columns)
         parts.append(
             TextLine(
-                text=text, quad=_part_quad(read.corners, start, min(1.0, end)), confidence=_confidence(glyphs)
+                text=text,
+                quad=_part_quad(read.corners, start, min(1.0, end)),
+                confidence=confidence(glyphs) * read.agreement,
             )
         )
     return parts
@@ -125,10 +117,6 @@ def _part_quad(corners: Corners, start: float, end: float) -> Quad:
             dtype=np.float32,
         )
     )
-
-
-def _confidence(glyphs: Sequence[Glyph]) -> float:
-    return float(np.mean([glyph.confidence for glyph in glyphs]))
 
 
 def _is_cjk(character: str) -> bool:

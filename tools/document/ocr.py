@@ -104,6 +104,13 @@ class PpOcr:
         return [float(row[1]) for row in output[self._classifier.output_names[0]]]
 
 
+def trimmed(corners: Corners, share: float) -> Corners:
+    """The corners without `share` of the box's height above and below."""
+    start, end = corners[3] - corners[0], corners[2] - corners[1]
+    steps = np.array([start, end, -end, -start], dtype=np.float32)
+    return np.asarray(corners + share * steps, dtype=np.float32)
+
+
 def cut_line(picture: Pixels, corners: Corners) -> Pixels:
     """Cut one line out of a picture and straighten it; its first corner becomes the upper left one."""
     import cv2

@@ -4,7 +4,7 @@ reader = DocumentReader()
 scan = reader.open(data, "invoice.jpg")
 scan.reading                                    what travels
 scan.crops                                      small pictures of doubtful lines, beside the reading
-scan.reread(1, (120, 80, 300, 40), CONTRAST)    one place again, larger and differently prepared
+scan.reread(1, (120, 80, 300, 40), CONSENSUS)   one place again, larger and seen five ways
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tools.document.crops import doubtful_crops
-from tools.document.lines import ReadLine, quad, reading_order, text_lines
-from tools.document.ocr import Corners, DetectionSetting, PpOcr, cut_line
+from tools.document.lines import quad, reading_order, text_lines
+from tools.document.ocr import Corners, DetectionSetting, PpOcr
 from tools.document.orientation import page_turn, skew
 from tools.document.page_numbers import missing_pages
 from tools.document.pages import ScannedFile
 from tools.document.placement import Placement, turned
 from tools.document.reading import Box, Crop, DocumentReading, Page, PageFinding, TextLine, content_hash
-from tools.document.rereading import RereadSetting, prepared
+from tools.document.recognition import PLAIN_VIEW, View, read_line
+from tools.document.rereading import RereadSetting
 from tools.images.decode import ImageLimits, Pixels
 from tools.images.quality import BLURRED_BELOW, is_blank, sharpness
 from tools.models.pinned import PinnedModels
 
-_SURE_ENOUGH = 0.5
-"""Mean confidence under which a box held no text but a stamp, a logo or a stain."""
+_NO_TEXT_BELOW = 0.25
+"""Confidence under which a box held no text but a stamp, a logo or a stain."""
 
 
 class DocumentReader:
@@ -102,11 +103,22 @@ class DocumentReader:
             raise ValueError(f"the file is not the one {reading.name} was read from; use the file with its hash")
         return ScannedDocument(reader=self, file=ScannedFile(data, self._limits), reading=reading, crops=())
 
+    def reread(
+        self, file: ScannedFile, page: int, box: Box, orientation_degrees: int, setting: RereadSetting
+    ) -> tuple[TextLine, ...]:
+        """Read one place again (see `ScannedDocument.reread`)."""
+        margin = round(0.25 * min(box[2], box[3])) + 4
+        wider = box[0] - margin, box[1] - margin, box[2] + 2 * margin, box[3] + 2 * margin
+        part, cut, scale = file.part(page, wider, setting.scale)
+        placement = turned(part, orientation_degrees, scale=scale, offset=cut[:2])
+        corners = self._ocr.detect(placement.picture, setting.detection)
+        return tuple(self._lines(placement, corners, setting.views))
+
     def _page(self, picture: Pixels, number: int) -> tuple[Page, list[PageFinding]]:
         height, width = picture.shape[:2]
         sharp = sharpness(picture)
         findings = []
-        lines: Sequence[TextLine] = ()
+        lines: list[TextLine] = []
         turn, skew_degrees = 0, 0.0
         if not is_blank(picture):
             corners = self._ocr.detect(picture, self._detection)
@@ -117,7 +129,7 @@ class DocumentReader:
                 message = f"the page was turned by {turn} degrees"
                 findings.append(PageFinding(code="page_rotated", message=message, page=number))
             skew_degrees = skew(corners)
-            lines = self.read_lines(placement, corners, skew_degrees)
+            lines = self._lines(placement, corners)
         if not lines:
             findings.append(PageFinding(code="page_blank", message="no text was found on the page", page=number))
         elif sharp < BLURRED_BELOW:
@@ -134,47 +146,18 @@ class DocumentReader:
         )
         return page, findings
 
-    def read_lines(self, placement: Placement, corners: Sequence[Corners], skew_degrees: float) -> list[TextLine]:
-        """Read the lines at `corners` of an upright picture; the quads are those of the page as stored."""
+    def _lines(
+        self, placement: Placement, corners: Sequence[Corners], views: Sequence[View] = PLAIN_VIEW
+    ) -> list[TextLine]:
         found: list[tuple[Corners, TextLine]] = []
         for box in corners:
-            for line in text_lines(self._read_line(placement.picture, box)):
-                if line.confidence < _SURE_ENOUGH:
+            for line in text_lines(read_line(self._ocr, placement.picture, box, views)):
+                if line.confidence < _NO_TEXT_BELOW:
                     continue
                 upright = np.array(line.quad, dtype=np.float32).reshape(4, 2)
                 stored = TextLine(text=line.text, quad=quad(placement.stored(upright)), confidence=line.confidence)
                 found.append((upright, stored))
-        return reading_order(found, skew_degrees)
-
-    def reread(
-        self, file: ScannedFile, page: int, box: Box, orientation_degrees: int, setting: RereadSetting
-    ) -> tuple[TextLine, ...]:
-        """Read one place again (see `ScannedDocument.reread`)."""
-        margin = round(0.25 * min(box[2], box[3])) + 4
-        wider = box[0] - margin, box[1] - margin, box[2] + 2 * margin, box[3] + 2 * margin
-        part, shown, scale = file.part(page, wider, setting.scale)
-        placement = turned(prepared(part, setting), orientation_degrees, scale=scale, offset=shown[:2])
-        height, width = placement.picture.shape[:2]
-        if setting.find_lines:
-            corners = self._ocr.detect(placement.picture, setting.detection)
-        else:
-            corners = [np.array([[0, 0], [width, 0], [width, height], [0, height]], dtype=np.float32)]
-        return tuple(self.read_lines(placement, corners, skew(corners)))
-
-    def _read_line(self, picture: Pixels, box: Corners) -> ReadLine:
-        line = cut_line(picture, box)
-        best = self._glyphs(line, box)
-        if line.shape[0] >= 2 * line.shape[1]:
-            # Taller than wide: a single figure, or text running up or down beside the rest.
-            for roll in (1, 3):
-                corners = np.roll(box, roll, axis=0)
-                other = self._glyphs(cut_line(picture, corners), corners)
-                if _trust(other) > _trust(best):
-                    best = other
-        return best
-
-    def _glyphs(self, line: Pixels, corners: Corners) -> ReadLine:
-        return ReadLine(corners=corners, glyphs=self._ocr.read(line), columns=6.0 * line.shape[1] / line.shape[0])
+        return reading_order(found, skew(corners))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +171,12 @@ class ScannedDocument:
     """PNG pictures of lines the OCR was not sure of; they travel as blobs, only if asked for."""
 
     def reread(self, page: int, box: Box, setting: RereadSetting) -> tuple[TextLine, ...]:
-        """Read the place `box` of a page again, larger and prepared differently.
+        """Read the place `box` of a page again, larger and in the ways the setting names.
 
         Args:
             page: the page's number, from 1.
             box: x, y, width, height in pixels of the stored page.
-            setting: how to prepare the picture.
+            setting: how to look at it; see `tools.document.rereading`.
 
         Returns:
             The lines there, their quads in the frame of the stored page.
@@ -206,7 +189,3 @@ class ScannedDocument:
             raise ValueError(f"the document has {len(self.reading.pages)} pages, not page {page}")
         turn = self.reading.pages[page - 1].orientation_degrees
         return self.reader.reread(self.file, page, box, turn, setting)
-
-
-def _trust(line: ReadLine) -> float:
-    return float(np.mean([glyph.confidence for glyph in line.glyphs])) if line.glyphs else 0.0

@@ -1,12 +1,23 @@
-"""How one place of a page is prepared when it is read a second time."""
+"""How one place of a page is looked at when it is read a second time.
+
+Sharpening and local contrast (CLAHE) were tried on blurred, faint and shadowed pages and made the recogniser worse
+(of 73 lines 55 became 33 to 50), so neither is offered. What helps: real detail, where a PDF can be drawn larger,
+and several views that vote, where it cannot.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from tools.document.ocr import DetectionSetting
-from tools.images.decode import Pixels
+from tools.document.recognition import PLAIN_VIEW, View
+
+_FIVE_VIEWS = (
+    View(),
+    View(trim=0.0),
+    View(trim=0.13),
+    View(stretch=1.15),
+    View(trim=0.06, stretch=0.9),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,36 +27,18 @@ class RereadSetting:
     name: str
     scale: float = 3.0
     """How much larger than the stored page; a PDF page is drawn anew at that resolution."""
-    contrast: bool = False
-    """Even out the light by CLAHE (Zuiderveld, 1994)."""
-    sharpen: bool = False
-    """Unsharp masking."""
-    find_lines: bool = True
-    """Look for lines in the box; without, the whole box is read as one line."""
+    views: tuple[View, ...] = PLAIN_VIEW
+    """Ways to show each line; with several, the reading most of them agree on is taken."""
     detection: DetectionSetting = field(
         default_factory=lambda: DetectionSetting(long_side=960, threshold=0.2, box_threshold=0.4)
     )
 
 
 ENLARGED = RereadSetting(name="enlarged")
-CONTRAST = RereadSetting(name="contrast", contrast=True, sharpen=True)
-ONE_LINE = RereadSetting(name="one_line", sharpen=True, find_lines=False)
+"""Larger, with text looked for more eagerly: enough for a PDF, which gains real detail."""
+CONSENSUS = RereadSetting(name="consensus", views=_FIVE_VIEWS)
+"""Larger and shown five ways; the confidence is lowered by the share that disagrees. Of 41 wrong readings 19 lacked
+full agreement, of 323 right ones 18."""
 
-REREAD_SETTINGS: Mapping[str, RereadSetting] = {
-    setting.name: setting for setting in (ENLARGED, CONTRAST, ONE_LINE)
-}
+REREAD_SETTINGS: Mapping[str, RereadSetting] = {setting.name: setting for setting in (ENLARGED, CONSENSUS)}
 """The settings by the name that travels."""
-
-
-def prepared(picture: Pixels, setting: RereadSetting) -> Pixels:
-    """The picture with contrast and edges enhanced as the setting says."""
-    import cv2
-
-    if setting.contrast:
-        lab = cv2.cvtColor(picture, cv2.COLOR_RGB2LAB)
-        lab[:, :, 0] = cv2.createCLAHE(clipLimit=2.0, tileGridSize=(4, 4)).apply(lab[:, :, 0])
-        picture = np.asarray(cv2.cvtColor(lab, cv2.COLOR_LAB2RGB), dtype=np.uint8)
-    if setting.sharpen:
-        soft = cv2.GaussianBlur(picture, (0, 0), 1.2 * setting.scale)
-        picture = np.asarray(cv2.addWeighted(picture, 1.8, soft, -0.8, 0), dtype=np.uint8)
-    return picture

@@ -26,12 +26,16 @@ def sharpness(pixels: Pixels) -> float:
     """How sharp the inked parts of a page are; about 0 for none or all blurred, over 1000 for crisp text."""
     grey = _normalised_grey(pixels)
     laplacian = -4 * grey[1:-1, 1:-1] + grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
-    tiles = _tiles(laplacian)
-    inked = _contrast(_tiles(grey[1:-1, 1:-1])) > _INK_CONTRAST
+    variance = _tiles(laplacian).var(axis=(1, 2))
+    contrast = _contrast(_tiles(grey[1:-1, 1:-1]))
+    # Grain is everywhere, ink is not: what the plainest tiles show is the camera's noise, and no sharpness.
+    plain = contrast <= np.percentile(contrast, 10)
+    noise, grain = float(np.median(variance[plain])), float(np.median(contrast[plain]))
+    inked = contrast > _INK_CONTRAST + grain
     if not inked.any():
         return 0.0
-    # Among inked tiles the sharper half: edges of photos and shadows are soft on a sharp page too.
-    return float(np.percentile(tiles.var(axis=(1, 2))[inked], 75))
+    # Among inked tiles the sharper ones: the edges of photos and shadows are soft on a sharp page too.
+    return max(0.0, float(np.percentile(variance[inked], 75)) - noise)
 
 
 def is_blank(pixels: Pixels) -> bool:
