@@ -228,7 +228,8 @@ class StepRunner:
     def _context(self, state: TaskState, step: StepProgress, attempt: int, key: str) -> AgentContext:
         request = state.request.value if state.request is not None else {}
         payload = request.get("payload") or {}
-        document = state.attachments[0].sha256 if state.attachments else str(payload.get("sha256", ""))
+        # Attachments beside a payload are crops of the document, not the document.
+        document = str(payload.get("sha256", "")) or next((blob.sha256 for blob in state.attachments), "")
         return AgentContext(
             task_id=state.task_id,
             step=step.index,
