@@ -16,7 +16,6 @@ from conductor.tracing import culprit
 from podium.errors import DataCorrupt
 from podium.v1 import event_pb2, status_pb2
 
-
 _OWN_FAULTS = frozenset(
     {
         "AGENT_TIMEOUT",

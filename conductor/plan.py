@@ -119,7 +119,7 @@ class Plan:
                 return cls.of(steps, confidence)
             return cls(
                 steps=tuple(_with_reference_dependencies(step) for step in steps),
-                parallel_groups=tuple(tuple(int(index) for index in group) for group in groups),
+                parallel_groups=tuple(tuple(_index(index) for index in group) for group in groups),
                 confidence=confidence,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -206,7 +206,7 @@ def _argument(value: Any) -> Argument:
         if keys == {"request"} and isinstance(value["request"], str):
             return RequestRef(path=value["request"])
         if keys in ({"step", "field"}, {"step"}) and isinstance(value["step"], int):
-            return StepRef(step=value["step"], field=str(value.get("field", "")))
+            return StepRef(step=_index(value["step"]), field=str(value.get("field", "")))
     return Literal(value=value)
 
 
@@ -222,8 +222,14 @@ def _step(value: Mapping[str, Any]) -> Step:
         arguments=MappingProxyType(
             {str(name): _argument(item) for name, item in value.get("arguments", {}).items()}
         ),
-        depends_on=tuple(int(index) for index in value.get("depends_on", ())),
+        depends_on=tuple(_index(index) for index in value.get("depends_on", ())),
     )
+
+
+def _index(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise PlanFormatError(f"a step is named by its index, got {value!r}")
+    return value
 
 
 def _argument_proto(argument: Argument) -> plan_pb2.Argument:

@@ -15,7 +15,7 @@ from conductor.tracing import leaves
 _UNITS = ("unit", "currency", "scale", "language")
 _COUNTS = ("row_count", "count", "total_rows", "rows_read")
 _EXPIRIES = ("expires", "expires_at", "valid_until")
-_VERDICTS = ("agrees", "consistent", "valid")
+_VERDICTS = ("agrees", "consistent")
 _NOT_DATA = frozenset({"sources", "assumptions", "suggestions", "warnings", "contradictions", "differences"})
 SURE_ENOUGH = 0.5
 """Confidence below which an output that nobody refused is still suspect."""
