@@ -1,0 +1,1 @@
+"""The main job end to end, as a program: real processes, real questions, real pages, answers that are checked."""

@@ -1,0 +1,127 @@
+"""The two processes of the demo: a cloud with TLS and a device that watches a folder, both on loopback."""
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from podium.errors import ServerUnavailable, TimeLimitExceeded
+from podium.link import Address
+
+START_LIMIT_S = 60.0
+STOP_LIMIT_S = 20.0
+_LISTENING = "listening on "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """A running `podium serve`."""
+
+    address: Address
+    ca_file: Path
+
+
+@contextmanager
+def running_cloud(data: Path) -> Iterator[Cloud]:
+    """Start `podium serve` with TLS on a free loopback port and stop it with SIGTERM.
+
+    Raises:
+        ServerUnavailable: it did not start; the message says where its log is.
+    """
+    log = data / "cloud.log"
+    arguments = ["serve", "--listen", "127.0.0.1:0", "--data", str(data)]
+    with _process(arguments, log) as process:
+        first = _Lines(process.stdout).next(START_LIMIT_S)
+        if first is None or not first.startswith(_LISTENING):
+            raise ServerUnavailable(f"the cloud did not start; see {log}")
+        ca_file = data / "tls" / "ca.pem"
+        target = first.removeprefix(_LISTENING).strip()
+        yield Cloud(address=Address.of(target, ca_file), ca_file=ca_file)
+
+
+class WatchingDevice:
+    """A running `podium edge run --watch`; prints one answer for each document put into its folder."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path, log: Path) -> None:
+        self._lines = _Lines(process.stdout)
+        self._folder = folder
+        self._log = log
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    def scan(self, page: Path) -> None:
+        """Put a page on the scanner: copy it into the watched folder."""
+        # Copied under a name the device does not look at, then renamed: it never sees half a file.
+        partial = self._folder / f".{page.name}"
+        partial.write_bytes(page.read_bytes())
+        partial.rename(self._folder / page.name)
+
+    def answer(self, name: str, *, limit_s: float) -> dict[str, Any]:
+        """What the device printed for the file `name`.
+
+        Raises:
+            TimeLimitExceeded: nothing was printed within `limit_s`.
+        """
+        deadline_s = time.monotonic() + limit_s
+        while name not in self._answers:
+            line = self._lines.next(max(0.0, deadline_s - time.monotonic()))
+            if line is None:
+                raise TimeLimitExceeded(f"the device has no answer for {name}; see {self._log}")
+            answer = json.loads(line)
+            self._answers[answer["file"]] = answer
+        return self._answers[name]
+
+
+@contextmanager
+def running_device(cloud: Cloud, folder: Path, log: Path) -> Iterator[WatchingDevice]:
+    """Start `podium edge run --watch` on a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arguments = ["edge", "run", "--watch", str(folder), "--server", cloud.address.target]
+    arguments += ["--ca", str(cloud.ca_file), "--device", "demo-scanner", "--json"]
+    with _process(arguments, log) as process:
+        yield WatchingDevice(process, folder, log)
+
+
+class _Lines:
+    """Lines of a process's output, with a time limit for each: a pipe has none of its own."""
+
+    def __init__(self, stream: IO[str] | None) -> None:
+        self._queue: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    def next(self, limit_s: float) -> str | None:
+        """The next line, or None when there is none within `limit_s` or the process has ended."""
+        try:
+            return self._queue.get(timeout=limit_s)
+        except queue.Empty:
+            return None
+
+    def _read(self, stream: IO[str] | None) -> None:
+        for line in stream or ():
+            self._queue.put(line)
+        self._queue.put(None)
+
+
+@contextmanager
+def _process(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "podium.cli", *arguments]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
