@@ -1,0 +1,114 @@
+"""Decisions about failed steps, as a table."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from conductor.failure import FailurePolicy, on_failure
+from conductor.progress import StepProgress, TaskState
+from podium.errors import (
+    AgentCrashed,
+    AgentTimeout,
+    CapabilityDenied,
+    DataCorrupt,
+    DeviceOffline,
+    InputContractBroken,
+    InvalidRequest,
+    LowConfidence,
+    PodiumError,
+    ValidatorFailed,
+)
+from podium.v1 import status_pb2
+from tests.fakes.agents import agent_spec
+
+NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
+STATE = TaskState(task_id="t", expire_time=NOW + timedelta(hours=1))
+STEP = StepProgress(uid="v1s0", index=0, tool="fetch", agent="fetch", agents_tried=("fetch",), attempts=1)
+CRASH = AgentCrashed("it fell over")
+
+RETRY = status_pb2.RECOVERY_RETRY
+FALLBACK = status_pb2.RECOVERY_FALLBACK
+REPLAN = status_pb2.RECOVERY_REPLAN
+REVIEW = status_pb2.RECOVERY_REVIEW
+DEGRADE = status_pb2.RECOVERY_DEGRADE
+FAIL = status_pb2.RECOVERY_FAIL
+WAIT = status_pb2.RECOVERY_WAIT_DEVICE
+
+
+def decide(error: PodiumError, **changes: Any) -> Any:
+    given: dict[str, Any] = {
+        "state": STATE,
+        "step": STEP,
+        "spec": agent_spec("fetch"),
+        "alternatives": (),
+        "degradable": False,
+        "can_replan": True,
+        "policy": FailurePolicy(),
+        "now": NOW,
+        **changes,
+    }
+    return on_failure(given.pop("state"), given.pop("step"), error, **given)
+
+
+USED_UP = replace(STEP, failures=1)
+WRITER = agent_spec("fetch", side_effects="write")
+SAFE_WRITER = agent_spec(
+    "fetch", side_effects="write", settings={"callable": "tests.fakes.agents:never_called", "idempotent": True}
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "changes", "expected"),
+    [
+        (CRASH, {}, RETRY),
+        (ValidatorFailed("no"), {}, RETRY),
+        (LowConfidence("unsure"), {}, REPLAN),
+        (LowConfidence("unsure"), {"alternatives": ("fetch", "spare")}, FALLBACK),
+        (CRASH, {"step": USED_UP}, REPLAN),
+        (CRASH, {"step": USED_UP, "alternatives": ("spare",)}, FALLBACK),
+        (CRASH, {"step": USED_UP, "alternatives": ("fetch",)}, REPLAN),
+        (CRASH, {"step": USED_UP, "degradable": True}, DEGRADE),
+        (CRASH, {"step": USED_UP, "can_replan": False}, REVIEW),
+        (CRASH, {"step": USED_UP, "state": replace(STATE, replans=3)}, REVIEW),
+        (CRASH, {"step": USED_UP, "can_replan": False, "policy": FailurePolicy(reviewers=False)}, FAIL),
+        (InputContractBroken("wrong"), {}, REPLAN),
+        (InvalidRequest("no image"), {"alternatives": ("spare",)}, FAIL),
+        (DataCorrupt("bad bytes"), {}, FAIL),
+        (CapabilityDenied("no token"), {"alternatives": ("spare",)}, FAIL),
+        (CRASH, {"spec": WRITER}, REVIEW),
+        (CRASH, {"spec": WRITER, "alternatives": ("spare",)}, REVIEW),
+        (CRASH, {"spec": SAFE_WRITER}, RETRY),
+        (CRASH, {"spec": SAFE_WRITER, "step": USED_UP, "alternatives": ("spare",)}, REVIEW),
+        (InputContractBroken("wrong"), {"spec": WRITER, "alternatives": ("spare",)}, FALLBACK),
+        (DeviceOffline("gone"), {"state": replace(STATE, device_id="pi")}, WAIT),
+        (DeviceOffline("gone"), {}, REVIEW),
+        (DeviceOffline("gone"), {"alternatives": ("spare",)}, FALLBACK),
+        (
+            DeviceOffline("gone"),
+            {"state": replace(STATE, device_id="pi"), "step": replace(STEP, device_deadline=NOW)},
+            REVIEW,
+        ),
+    ],
+)
+def test_decisions(error: PodiumError, changes: dict[str, Any], expected: int) -> None:
+    assert decide(error, **changes).recovery == expected
+
+
+def test_delays_grow_for_agents_in_trouble_and_bad_outputs_are_asked_again_at_once() -> None:
+    patient = agent_spec("fetch", sla={"timeout": 1, "retries": 5})
+    delays = [
+        decide(AgentTimeout("slow"), spec=patient, step=replace(STEP, failures=n)).delay.total_seconds()
+        for n in range(5)
+    ]
+    assert delays == [0.2, 0.4, 0.8, 1.6, 3.2]
+    assert decide(ValidatorFailed("no")).delay == timedelta(0)
+
+
+def test_a_device_is_waited_for_no_longer_than_the_task_has() -> None:
+    state = replace(STATE, device_id="pi", expire_time=NOW + timedelta(minutes=1))
+    assert decide(DeviceOffline("gone"), state=state).deadline == NOW + timedelta(minutes=1)
+    assert decide(DeviceOffline("gone"), state=replace(STATE, device_id="pi")).deadline == NOW + timedelta(
+        minutes=30
+    )
