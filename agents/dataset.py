@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.invocation import AgentContext
+from podium.errors import NotFound
 from tools.sql.intent import Interval
 from tools.sql.model import SemanticModel, load_model
 
@@ -44,8 +45,12 @@ class Dataset:
         """The dataset of that name that an agent was given.
 
         Raises:
-            InternalError: there is none.
+            NotFound: there is none.
         """
+        if cls.resource_name(name) not in context.resources.entries:
+            raise NotFound(
+                f"there is no dataset {name!r}", next_step="Name a dataset that a pack brings, e.g. sales."
+            )
         return context.resources.get(cls.resource_name(name), cls)
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import Any
 from agents.dataset import Dataset
 from agents.invocation import AgentContext
 from agents.specialists.periods import days_of, name_of
-from agents.specialists.question import Question
+from agents.specialists.question import Question, belongs_to
 from agents.specialists.retriever import covered_periods
 from agents.specialists.wording import dimension_name, label, listing, measure_name, written_in
 
@@ -17,8 +17,8 @@ _ASKS: Mapping[str, tuple[str, str]] = {
     "words": ("我不明白“{said}”指的是什么。", 'I do not understand "{said}".'),
     "measure": ("您想看哪个指标？可选：{options}。", "Which measure do you mean? There are: {options}."),
     "period": (
-        "数据没有覆盖{said}。您想看哪个时期？例如：{options}。",
-        "The data does not cover {said}. Which period do you mean? For example: {options}.",
+        "数据没有完整覆盖{said}。您想看哪个时期？例如：{options}。",
+        "The data does not fully cover {said}. Which period do you mean? For example: {options}.",
     ),
     "no_period": ("您想看哪个时期？例如：{options}。", "Which period do you mean? For example: {options}."),
     "threshold": (
@@ -45,6 +45,7 @@ def clarify(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
         (entry for entry in context.resources.entries.values() if isinstance(entry, Dataset)), key=lambda d: d.name
     )
     gaps = [*inputs.get("missing", ()), *_unresolved(inputs), *_without_records(inputs, context)]
+    gaps = gaps or [_words(said) for said in inputs.get("about", ())]
     gaps = [gap for index, gap in enumerate(gaps) if gap not in gaps[:index]]
     sentences = [_sentence(gap, zh) for gap in gaps]
     if not sentences:
@@ -52,22 +53,25 @@ def clarify(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     if not any(gap["options"] for gap in gaps):
         sentences += [_offer(dataset, zh) for dataset in datasets]
     sentences.append("请补充或改写您的问题。" if zh else "Please add to your question or put it another way.")
-    suggestions = list(dict.fromkeys(option for gap in gaps for option in gap["options"]))[:_MAX_SUGGESTIONS]
+    suggestions = list(dict.fromkeys(option for gap in gaps for option in gap["options"]))
     if not suggestions:
-        suggestions = [example for dataset in datasets for example in _examples(dataset, zh)][:_MAX_SUGGESTIONS]
+        kinds = {str(mention["kind"]) for mention in inputs.get("unresolved", ())}
+        suggestions = [example for dataset in datasets for example in _examples(dataset, kinds, zh)]
     return {
         "question": ("" if zh else " ").join(sentences)[:4000],
-        "suggestions": suggestions,
-        "about": [gap["said"] for gap in gaps if gap["said"]][:50],
+        "suggestions": suggestions[:_MAX_SUGGESTIONS],
+        "about": [gap["said"][:500] for gap in gaps if gap["said"]][:50],
         "confidence_score": 1.0,
         "sources": [],
     }
 
 
 def _unresolved(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"what": "words", "said": str(mention["text"]), "options": []} for mention in inputs.get("unresolved", ())
-    ]
+    return [_words(str(mention["text"])) for mention in inputs.get("unresolved", ())]
+
+
+def _words(said: str) -> dict[str, Any]:
+    return {"what": "words", "said": said, "options": []}
 
 
 def _without_records(inputs: Mapping[str, Any], context: AgentContext) -> list[dict[str, Any]]:
@@ -107,7 +111,19 @@ def _offer(dataset: Dataset, zh: bool) -> str:
     return f"The data covers {days}; measures: {measures}; by {'; '.join(parts)} and more."
 
 
-def _examples(dataset: Dataset, zh: bool) -> list[str]:
-    language = "zh" if zh else "en"
-    measures = [measure_name(dataset.model, name, language) for name in dataset.model.measures]
-    return [*measures[:4], *covered_periods(dataset.covered, language)[:4]]
+def _examples(dataset: Dataset, kinds: set[str], zh: bool) -> list[str]:
+    """What could stand where something was not understood; of every kind a few when nobody knows."""
+    model, language = dataset.model, "zh" if zh else "en"
+    measures = [measure_name(model, name, language) for name in model.measures]
+    periods = covered_periods(dataset.covered, language)
+    groups = (
+        name for name in model.dimensions if any(belongs_to(model, member, name) for member in model.dimensions)
+    )
+    places = [
+        label(model, name, known.value, language)
+        for name in list(groups)[:1]
+        for known in model.dimensions[name].values
+    ]
+    by_kind = {"metric": measures, "period": periods, "place": places}
+    named = [example for kind, examples in by_kind.items() if kind in kinds for example in examples]
+    return named or [*places[:3], *measures[:3], *periods[:3]]

@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.specialists.findings import Findings
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """An order that was asked for, and how many of it."""

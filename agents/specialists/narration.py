@@ -9,7 +9,9 @@ from agents.specialists.periods import name_of
 from agents.specialists.results import Results, Row
 from agents.specialists.wording import (
     amount,
+    counted,
     dimension_name,
+    label,
     listing,
     measure_name,
     number_of,
@@ -52,14 +54,7 @@ def narrate(
 def _title(results: Results, language: str) -> str:
     question, model, zh = results.question, results.model, language == "zh"
     measures = listing([measure_name(model, name, language) for name in question.measures], language)
-    scope = listing(
-        [
-            model.label(part.dimension, value, "zh" if zh else "en")
-            for part in question.filters
-            for value in part.values
-        ],
-        language,
-    )
+    scope = _scope(results, language)
     days = name_of(question.interval, language)
     against = ""
     if results.base:
@@ -70,27 +65,39 @@ def _title(results: Results, language: str) -> str:
     return f"{measures}{' of ' + scope if scope else ''}, {days}{against}"
 
 
+def _scope(results: Results, language: str) -> str:
+    """The values that the question is limited to, or ''."""
+    names = [
+        label(results.model, part.dimension, value, language)
+        for part in results.question.filters
+        for value in part.values
+    ]
+    return listing(names, language)
+
+
 def _changes(results: Results, language: str) -> list[str]:
     zh, source = language == "zh", results.source_ids["members"]
     members = results.members()
     what = _condition(results, language)
     kind = dimension_name(results.model, str(results.question.dimension), language)
     blocks = []
-    if members:
-        named = listing(
-            [_member_change(results, row, language) for row in members[:_NAMED_IN_A_SENTENCE]], language
-        )
-        more = ("等" if zh else " and others") if len(members) > _NAMED_IN_A_SENTENCE else ""
-        blocks.append(
-            f"{what}的{kind}共 {len(members)} 个：{named}{more}。 [Source: {source}]"
-            if zh
-            else f"{kind} that {what}: {len(members)}: {named}{more}. [Source: {source}]"
-        )
-        blocks.append(_comparison_table(results, members, language, source))
+    named = listing([_member_change(results, row, language) for row in members[:_NAMED_IN_A_SENTENCE]], language)
+    more = ("等" if zh else " and others") if len(members) > _NAMED_IN_A_SENTENCE else ""
+    # A limit cuts the list, so its length says nothing about how many there are.
+    first = results.question.limit is not None and len(members) == results.question.limit
+    if zh:
+        count = f"按变化幅度列出 {len(members)} 个" if first else f"共 {len(members)} 个"
+        said = f"{what}的{kind}{count}：{named}{more}。" if members else f"没有{what}的{kind}。"
     else:
-        blocks.append(
-            f"没有{what}的{kind}。 [Source: {source}]" if zh else f"{kind} that {what}: none. [Source: {source}]"
+        count = (
+            f"{counted(len(members), kind)} of those that {what}"
+            if first
+            else f"{counted(len(members), kind)} {what}"
         )
+        said = f"{count[0].upper()}{count[1:]}{': ' + named if members else ''}{more}."
+    blocks.append(f"{said} [Source: {source}]")
+    if members:
+        blocks.append(_comparison_table(results, members, language, source))
     if left_out := results.not_comparable():
         names = listing([_bracketed(results.names(row, language), language) for row in left_out], language)
         base = name_of(results.base, language) if results.base else ""
@@ -153,14 +160,7 @@ def _value_sentence(results: Results, row: Row, language: str, source: str) -> s
     for name in question.measures:
         said = amount(model.measure(name), row[name], language)
         parts.append(f"{measure_name(model, name, language)}{'为 ' if language == 'zh' else ': '}{said}")
-    scope = listing(
-        [
-            model.label(part.dimension, value, "zh" if language == "zh" else "en")
-            for part in question.filters
-            for value in part.values
-        ],
-        language,
-    )
+    scope = _scope(results, language)
     if language == "zh":
         return f"{scope}{days}{'，'.join(parts)}。 [Source: {source}]"
     return f"{scope + ', ' if scope else ''}{days}: {'; '.join(parts)}. [Source: {source}]"
@@ -192,7 +192,8 @@ def _comparison_sentence(results: Results, row: Row, language: str) -> str:
     model, name, zh = results.model, results.measure, language == "zh"
     measure = model.measure(name)
     interval, base = results.question.interval, results.base
-    who = _bracketed(results.names(row, language), language) or ("合计" if zh else "Total")
+    who = _bracketed(results.names(row, language), language) or _scope(results, language)
+    who = who or ("全部" if zh else "All")
     now, before = amount(measure, row[f"{name}_current"], language), amount(measure, row[f"{name}_base"], language)
     days, days_before = name_of(interval, language), name_of(base, language) if base else ""
     title = measure_name(model, name, language)
@@ -281,7 +282,7 @@ def _group_title(model: SemanticModel, name: str, granularity: str | None, langu
 
 def _group_cell(results: Results, row: Row, name: str, language: str) -> str:
     if name != results.question.granularity:
-        return results.model.label(name, str(row[name]), "zh" if language == "zh" else "en") if row[name] else "—"
+        return label(results.model, name, row[name], language)
     start = date.fromisoformat(str(row[name]))
     match name:
         case "month" | "quarter" | "year":

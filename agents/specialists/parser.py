@@ -12,7 +12,13 @@ from agents.invocation import AgentContext
 from agents.specialists.conditions import change_of, comparison_of, interval_of, kind_of
 from agents.specialists.findings import Findings
 from agents.specialists.mentions import Mentions
-from agents.specialists.selection import dimension_of, filters_of, measures_of
+from agents.specialists.selection import (
+    dimension_of,
+    filters_of,
+    measures_of,
+    refuse_part_beside_whole,
+    say_what_is_added_up,
+)
 
 _CONFIDENCE_LOST_BY_AN_ASSUMPTION = 0.05
 _LEAST_CONFIDENCE = 0.5
@@ -37,6 +43,10 @@ def parse(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     if granularity and comparison:
         findings.lacks("choice", granularity, [mentions.text_of("granularity"), mentions.comparison_words()])
     mentions.leave_unexplained(findings)
+    if kind != "share":
+        refuse_part_beside_whole(mentions, filters, findings)
+    if kind == "changes" and dimension:
+        say_what_is_added_up(model, dimension, filters, findings)
     ranking = mentions.ranking()
     return {
         "ready": not findings.missing,

@@ -61,7 +61,18 @@ class Question:
             ) from error
 
     def queries(self, model: SemanticModel) -> dict[str, SemanticQuery]:
-        """The queries whose results together are the answer, by purpose: `members`, `totals`, `whole`."""
+        """The queries whose results together are the answer, by purpose: `members`, `totals`, `whole`.
+
+        Raises:
+            InputContractBroken: the parts of the question do not make a query.
+            UnknownName: it names a dimension that does not exist.
+        """
+        try:
+            return self._queries(model)
+        except ValidationError as error:
+            raise InputContractBroken(f"the intent does not make a query: {error}") from error
+
+    def _queries(self, model: SemanticModel) -> dict[str, SemanticQuery]:
         match self.kind:
             case "changes":
                 return {"totals": self._totals(), "members": self._members(model)}

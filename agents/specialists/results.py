@@ -50,6 +50,8 @@ class Results:
             or len(sources) < len(results)
         ):
             raise InputContractBroken(f"results {purposes} do not answer a question that needs {expected}")
+        if any(len(row) != len(result["columns"]) for result in results for row in result["rows"]):
+            raise InputContractBroken("a result has rows that are not as long as its header")
         return cls(
             question=question,
             model=model,

@@ -60,6 +60,8 @@ def validate(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]
 
 def _result(result: Mapping[str, Any]) -> QueryResult:
     types = tuple(result["types"])
+    if any(len(cells) != len(result["columns"]) for cells in (types, *result["rows"])):
+        raise InputContractBroken(f"result {result['purpose']} has rows that are not as long as its header")
     rows = tuple(tuple(_cell(kind, cell) for kind, cell in zip(types, row, strict=True)) for row in result["rows"])
     return QueryResult(
         columns=tuple(result["columns"]),

@@ -72,3 +72,12 @@ def threshold_percent(ratio: Decimal | str) -> str:
 def listing(words: list[str], language: str) -> str:
     """Words in a row: `华东、华南` or `East China, South China`."""
     return ("、" if language == "zh" else ", ").join(words)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in English: `1 city`, `4 cities`, `no city`."""
+    singular = noun.lower()
+    if number <= 1:
+        return f"{number or 'no'} {singular}"
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+    return f"{number} {plural}"
