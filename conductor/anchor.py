@@ -1,6 +1,5 @@
 """Anchor: text that agents are given must stay close in meaning to what was asked."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,10 +8,10 @@ from agents.spec import AgentSpec
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose cosine says how close their meanings are."""
+    """Says how close texts are in meaning; `tools.embeddings.routing.EmbedderRouter` is one."""
 
-    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector a text, all of one length. Called in a thread."""
+    def similarities(self, texts: Sequence[str], others: Sequence[str]) -> Any:
+        """Cosines of every text with every other, in [-1, 1]: a row for each of `texts`. Called in a thread."""
         ...
 
 
@@ -42,17 +41,10 @@ def find_drift(request_text: str, texts: Mapping[str, str], embedder: Embedder, 
     doubtful = {name: text for name, text in texts.items() if not _contained(asked, text.strip().casefold())}
     if not asked or not doubtful:
         return None
-    vectors = embedder.embed([request_text, *doubtful.values()])
-    similarities = {name: cosine(vectors[0], vector) for name, vector in zip(doubtful, vectors[1:], strict=True)}
+    (row,) = embedder.similarities([request_text], list(doubtful.values()))
+    similarities = {name: float(value) for name, value in zip(doubtful, row, strict=True)}
     field, similarity = min(similarities.items(), key=lambda item: item[1])
     return Drift(field=field, similarity=similarity, threshold=threshold) if similarity < threshold else None
-
-
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Cosine of the angle between two vectors, in [-1, 1]; 0 when one of them has no length."""
-    product = math.fsum(float(a) * float(b) for a, b in zip(one, other, strict=True))
-    length = math.sqrt(math.fsum(float(a) ** 2 for a in one)) * math.sqrt(math.fsum(float(b) ** 2 for b in other))
-    return product / length if length else 0.0
 
 
 def _contained(asked: str, text: str) -> bool:

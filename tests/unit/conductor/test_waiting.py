@@ -119,8 +119,10 @@ def test_gives_up_after_several_questions() -> None:
 class Embedder:
     """Two meanings: sales and weather."""
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return [[1.0, 0.0] if "sales" in text.lower() else [0.0, 1.0] for text in texts]
+    def similarities(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        return [
+            [float(("sales" in text.lower()) == ("sales" in other.lower())) for other in others] for text in texts
+        ]
 
 
 def test_an_input_that_drifts_from_the_request_is_asked_about() -> None:
