@@ -5,11 +5,10 @@ by a newer Podium are skipped (their sequence number counts), so an old log and 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from conductor import step_transitions as on_step
 from conductor import task_transitions as on_task
-from conductor.progress import ENDED, FINISHED, TaskState
+from conductor.progress import ENDED, FINISHED, Changes, TaskState
 from conductor.step_transitions import moment
 from conductor.task_transitions import Handler
 from podium.errors import DataCorrupt
@@ -45,15 +44,14 @@ def apply(state: TaskState, event: event_pb2.Event) -> TaskState:
     now = moment(header.time)
     kind = event.WhichOneof("payload")
     handler = _HANDLERS.get(kind or "")
+    changes: Changes = {}
     if handler is not None:
         if (state.task_id == "") != (kind == "task_accepted"):
             raise DataCorrupt(f"event {header.sequence} ({kind}) does not fit the beginning of a task's log")
-        state = handler(state, event, now)
-    state = replace(state, last_sequence=header.sequence, update_time=now)
-    if handler is not None and not state.ended:
-        status = _status(state)
-        if status != state.status:
-            state = replace(state, status=status)
+        changes = handler(state, event, now)
+    state = state.changed({**changes, "last_sequence": header.sequence, "update_time": now})
+    if handler is not None and not state.ended and (status := _status(state)) != state.status:
+        state = state.changed({"status": status})
     return state
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from conductor.document import JsonDocument
-from conductor.progress import FailureNote, OpenReview, StepProgress, TaskState
+from conductor.progress import Changes, FailureNote, OpenReview, StepProgress, TaskState
 from podium.errors import DataCorrupt
 from podium.v1 import event_pb2, result_pb2, status_pb2
 
@@ -38,12 +38,11 @@ def _step(state: TaskState, event: event_pb2.Event) -> StepProgress:
     return state.steps[index]
 
 
-def _with_step(state: TaskState, step: StepProgress, **changes: Any) -> TaskState:
-    steps = (*state.steps[: step.index], step, *state.steps[step.index + 1 :])
-    return replace(state, steps=steps, **changes)
+def _with_step(state: TaskState, step: StepProgress, **changes: Any) -> Changes:
+    return {"steps": (*state.steps[: step.index], step, *state.steps[step.index + 1 :]), **changes}
 
 
-def started(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def started(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """An agent was asked to do a step."""
     payload, step = event.step_started, _step(state, event)
     changed = payload.agent != step.agent
@@ -68,7 +67,7 @@ def started(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskStat
     )
 
 
-def succeeded(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def succeeded(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A step's output passed every check."""
     payload, step = event.step_succeeded, _step(state, event)
     if step.finished:
@@ -95,7 +94,7 @@ _WAITING = frozenset({status_pb2.RECOVERY_REVIEW, status_pb2.RECOVERY_WAIT_DEVIC
 _NEW_PLAN = frozenset({status_pb2.RECOVERY_REPLAN, status_pb2.RECOVERY_ASK})
 
 
-def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """An attempt failed; the recovery says where the step stands now."""
     payload, step = event.step_failed, _step(state, event)
     recovery = payload.recovery
@@ -140,7 +139,7 @@ def _reason(step: StepProgress, payload: event_pb2.StepFailed) -> str:
     return f"step {step.index} ({step.agent or step.tool}) failed: {payload.error.code}: {payload.error.message}"
 
 
-def skipped(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def skipped(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A step is left out."""
     step = replace(
         _step(state, event),
@@ -151,7 +150,7 @@ def skipped(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskStat
     return _with_step(state, step)
 
 
-def device_awaited(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def device_awaited(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A step waits for its device."""
     payload = event.device_awaited
     return _with_step(
@@ -165,51 +164,65 @@ def device_awaited(state: TaskState, event: event_pb2.Event, now: datetime) -> T
     )
 
 
-def device_returned(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def device_returned(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The device is back; the step may start again."""
     step = replace(_step(state, event), status=status_pb2.STEP_STATUS_PENDING, failures=0)
     return _with_step(state, step)
 
 
-def review_requested(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def review_requested(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A person was asked about a step, or about the whole task."""
     payload = event.review_requested
     index = event.header.step if event.header.HasField("step") else None
     review = OpenReview(step=index, reason=payload.reason, level=payload.level, since=now)
+    changes: Changes = {
+        "reviews": (*state.reviews, review),
+        "error": payload.reason,
+        "replan_reason": "",
+    }
     if index is not None:
         waiting = replace(_step(state, event), status=status_pb2.STEP_STATUS_WAITING, device_deadline=None)
-        state = _with_step(state, waiting)
-    return replace(state, reviews=(*state.reviews, review), error=payload.reason, replan_reason="")
+        changes |= _with_step(state, waiting)
+    return changes
 
 
-def review_resolved(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def review_resolved(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A person decided: the step has the person's output, or the task is to end."""
     payload = event.review_resolved
     index = event.header.step if event.header.HasField("step") else None
     remaining = tuple(review for review in state.reviews if review.step != index)
     if len(remaining) == len(state.reviews):
-        return state  # settled already
-    state = replace(state, reviews=remaining, reviews_settled=state.reviews_settled + 1, error=None)
+        return {}  # settled already
+    changes: Changes = {"reviews": remaining, "reviews_settled": state.reviews_settled + 1, "error": None}
     if payload.verdict != status_pb2.REVIEW_VERDICT_CORRECTED:
-        return replace(state, rejection=payload.note or "a person ended the task")
-    if index is None:
-        return replace(state, replan_reason="a person gave the task back")
-    document = JsonDocument(payload.output_json)
+        changes["rejection"] = payload.note or "a person ended the task"
+    elif index is None:
+        changes["replan_reason"] = "a person gave the task back"
+    else:
+        changes |= _with_step(state, _corrected(_step(state, event), event, now))
+    return changes
+
+
+def _corrected(step: StepProgress, event: event_pb2.Event, now: datetime) -> StepProgress:
+    document = JsonDocument(event.review_resolved.output_json)
     output = document.value
     if not isinstance(output, Mapping):
         raise DataCorrupt(f"event {event.header.sequence} corrects a step with something that is not an object")
+    confidence, sources = output.get("confidence_score"), output.get("sources")
     person = result_pb2.Source(
-        id=f"P{index + 1}", kind="person", label=payload.reviewer, location="review", sha256=document.sha256
+        id=f"P{step.index + 1}",
+        kind="person",
+        label=event.review_resolved.reviewer,
+        location="review",
+        sha256=document.sha256,
     )
-    return _with_step(
-        state,
-        replace(
-            _step(state, event),
-            status=status_pb2.STEP_STATUS_SUCCEEDED,
-            output=document,
-            confidence=float(output.get("confidence_score", 1.0)),
-            sources=(*(source_of(entry) for entry in output.get("sources", ())), person),
-            checks=("review",),
-            ended_at=now,
-        ),
+    named = sources if isinstance(sources, list) else ()
+    return replace(
+        step,
+        status=status_pb2.STEP_STATUS_SUCCEEDED,
+        output=document,
+        confidence=float(confidence) if isinstance(confidence, int | float) else 1.0,
+        sources=(*(source_of(entry) for entry in named if isinstance(entry, Mapping)), person),
+        checks=("review",),
+        ended_at=now,
     )

@@ -4,25 +4,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from conductor.document import JsonDocument
 from conductor.plan import Plan
-from conductor.progress import Clarification, StepProgress, TaskState
+from conductor.progress import Changes, Clarification, StepProgress, TaskState
 from conductor.step_transitions import moment
 from podium.errors import DataCorrupt
 from podium.v1 import event_pb2, result_pb2, status_pb2
 
-Handler = Callable[[TaskState, event_pb2.Event, datetime], TaskState]
+Handler = Callable[[TaskState, event_pb2.Event, datetime], Changes]
+"""Given a state and the next event: the fields that change."""
 ANSWERED = "the caller answered a question"
 """The reason to plan anew that does not count as a failure."""
 
 
-def accepted(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def accepted(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The first event: the task exists."""
     payload = event.task_accepted
-    return replace(
-        state,
+    return dict(
         task_id=event.header.task_id,
         trace_id=event.header.trace_id,
         request_id=payload.request_id,
@@ -40,12 +39,12 @@ def accepted(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskSta
     )
 
 
-def normalized(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def normalized(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The request has its normal form."""
-    return replace(state, request=JsonDocument(event.request_normalized.request_json), request_stale=False)
+    return dict(request=JsonDocument(event.request_normalized.request_json), request_stale=False)
 
 
-def adopted(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def adopted(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A new plan is in force; kept steps keep their name and all that is known of them."""
     payload = event.plan_adopted
     plan = Plan.from_proto(payload.plan)
@@ -56,8 +55,7 @@ def adopted(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskStat
         kept[pair.new_index] = replace(state.steps[pair.old_index], index=pair.new_index)
     moved = {pair.old_index: pair.new_index for pair in payload.kept}
     answered = state.planner == "" or state.request_stale or state.replan_reason == ANSWERED
-    return replace(
-        state,
+    return dict(
         plan=plan,
         plan_version=payload.version,
         planner=payload.planner,
@@ -80,29 +78,28 @@ def adopted(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskStat
     )
 
 
-def refused(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def refused(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A plan did not pass verification."""
-    return replace(state, plans_refused=state.plans_refused + 1)
+    return dict(plans_refused=state.plans_refused + 1)
 
 
-def asked(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def asked(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The caller was asked."""
-    return replace(state, question=event.question_asked.question)
+    return dict(question=event.question_asked.question)
 
 
-def answered(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def answered(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The caller answered: the request is to be normalised and planned anew."""
     payload, question = event.input_provided, state.question
     if question is None or question.question_id != payload.question_id:
-        return state  # an answer that came twice, or after the question was withdrawn
+        return {}  # an answer that came twice, or after the question was withdrawn
     note = Clarification(
         question_id=question.question_id,
         question=question.text,
         answer=payload.answer,
         about=tuple(question.about),
     )
-    return replace(
-        state,
+    return dict(
         question=None,
         clarifications=(*state.clarifications, note),
         request_stale=True,
@@ -110,18 +107,18 @@ def answered(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskSta
     )
 
 
-def rewarded(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+def rewarded(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The reward was computed."""
-    return replace(state, reward=event.reward_computed.reward)
+    return dict(reward=event.reward_computed.reward)
 
 
 def ended(status: status_pb2.TaskStatus.ValueType) -> Handler:
     """The transition of an event that ends the task with `status`."""
 
-    def handler(state: TaskState, event: event_pb2.Event, now: datetime) -> TaskState:
+    def handler(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
         if state.ended:
             raise DataCorrupt(f"event {event.header.sequence} ends task {state.task_id} a second time")
-        changes: dict[str, Any] = {"question": None, "reviews": (), "replan_reason": ""}
+        changes: Changes = {"question": None, "reviews": (), "replan_reason": ""}
         if event.HasField("task_succeeded"):
             changes |= {"result": event.task_succeeded.result, "error": None}
         elif event.HasField("task_failed"):
@@ -132,6 +129,6 @@ def ended(status: status_pb2.TaskStatus.ValueType) -> Handler:
         else:
             message = f"the time limit ran out while {event.task_expired.doing or 'the task waited'}"
             changes["error"] = result_pb2.ErrorDetail(code="TIME_LIMIT_EXCEEDED", message=message)
-        return replace(state, status=status, **changes)
+        return {**changes, "status": status}
 
     return handler

@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from conductor.progress import StepProgress, TaskState
-from podium.v1 import task_pb2
+from podium.v1 import status_pb2, task_pb2
 
 
 def task_view(state: TaskState) -> task_pb2.Task:
@@ -46,7 +46,7 @@ def _step(step: StepProgress) -> task_pb2.StepState:
         status=step.status,
         attempts=step.attempts,
         confidence=step.confidence,
-        error=step.error,
+        error=None if step.status == status_pb2.STEP_STATUS_SUCCEEDED else step.error,
     )
     _set_time(message.start_time, step.started_at)
     _set_time(message.end_time, step.ended_at)
