@@ -104,10 +104,15 @@ def on_failure(
     return give_up(policy)
 
 
-def give_up(policy: FailurePolicy) -> Decision:
-    """What is left when nothing automatic helps: a person, or failing where there is none."""
+def give_up(policy: FailurePolicy, *, level: int = 2) -> Decision:
+    """What is left when nothing automatic helps: a person, or failing where there is none.
+
+    Args:
+        policy: Says whether somebody settles reviews.
+        level: 2, a person settles one step; 3, a person takes the task over, because there is no plan any more.
+    """
     if policy.reviewers:
-        return Decision(recovery=status_pb2.RECOVERY_REVIEW, level=2, reason="a person has to settle the step")
+        return Decision(recovery=status_pb2.RECOVERY_REVIEW, level=level, reason="a person has to settle the step")
     return Decision(recovery=status_pb2.RECOVERY_FAIL, reason="nobody is there to settle the step")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from agents.registry import AgentRegistry
 from conductor.clarifying import asks_caller
 from conductor.inputs import resolve_inputs
-from conductor.plan import Plan, Step, canonical_json
+from conductor.plan import Plan, Step, StepRef, canonical_json
 from conductor.progress import StepProgress, TaskState
 from podium.errors import InputContractBroken
 from podium.v1 import event_pb2, status_pb2
@@ -60,7 +60,8 @@ def kept_steps(
 
 def _given(step: Step, request: Mapping[str, Any], outputs: Mapping[int, Any]) -> bytes | None:
     """What the step would be given, or None while it waits for a step that has to run (again)."""
-    if not outputs.keys() >= set(step.depends_on):
+    needed = {argument.step for argument in step.arguments.values() if isinstance(argument, StepRef)}
+    if not outputs.keys() >= needed:
         return None
     try:
         return canonical_json(resolve_inputs(step, request=request, outputs=outputs))

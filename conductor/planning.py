@@ -126,20 +126,25 @@ class PlanOffice:
         return plan
 
     def _verified(self, state: TaskState, plan: Plan, answer: int) -> VerifiedPlan:
-        wiring = self._wiring
+        wiring, limits = self._wiring, self._wiring.settings.plan_limits
         return verified(
             plan,
             wiring.registry,
             _request(state),
             wiring.caller(state.caller),
-            wiring.settings.plan_limits,
+            replace(limits, budget=limits.budget - self._wasted(state)),
             answer=answer,
         )
+
+    def _wasted(self, state: TaskState) -> float:
+        """What the failed attempts have cost; the steps that succeeded are part of the plan's own cost."""
+        failed = (self._wiring.registry.find(note.agent) for note in state.failures)
+        return sum(agent.spec.cost for agent in failed if agent is not None)
 
     def _without_plan(self, journal: Journal, error: PodiumError) -> None:
         """There is no (new) plan: a person settles the step that failed, or the task fails with every reason."""
         failed = [step for step in journal.state.steps if step.status == status_pb2.STEP_STATUS_FAILED]
-        decision = give_up(self._wiring.settings.failure_policy)
+        decision = give_up(self._wiring.settings.failure_policy, level=3)
         if not failed or decision.recovery != status_pb2.RECOVERY_REVIEW:
             reason = failed[0].error if failed and failed[0].error is not None else error_detail(error)
             self._finisher.fail(journal, reason)

@@ -117,7 +117,7 @@ class _Run:
         if journal.state.rejection:
             self._finisher.reject(journal)
             return []
-        attend(journal, self._wiring)
+        attend(journal, self._wiring, self._settler)
         return await self._go_on()
 
     async def _go_on(self) -> list[Launch]:

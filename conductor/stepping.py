@@ -1,6 +1,7 @@
 """Start steps and carry them out: resolve inputs, check them, call the engine, check what comes back."""
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -85,7 +86,8 @@ class StepRunner:
         journal.record(payload, step=step.index, retry_count=step.attempts, synced=writes)
         invocation = Invocation(
             spec=agent.spec,
-            inputs=document.value,
+            # A copy of its own: an agent that sorts a list in place must not change another step's output.
+            inputs=json.loads(document.data),
             context=context,
             time_limit=self._time_limit(journal.state, agent, self._wiring.clock()),
         )
@@ -120,6 +122,11 @@ class StepRunner:
             result = await self._attempt(launch)
         except PodiumError as error:
             result = error
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            name = launch.agent.spec.name
+            result = AgentCrashed(f"{name} cancelled itself", agent=name)
         except Exception as error:  # noqa: BLE001 - engines and agents are foreign code; the step fails, not the task
             name = launch.agent.spec.name
             result = AgentCrashed(f"{name} raised {type(error).__name__}: {str(error)[:300]}", agent=name)

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from conductor.bus import EventBus, TaskRow
-from conductor.failure import error_detail
 from conductor.finishing import Finisher
 from conductor.journal import Journal
-from conductor.progress import TaskState
+from conductor.progress import StepProgress, TaskState
+from conductor.settling import Settler
 from conductor.state import fold
 from conductor.wiring import Wiring
 from podium.errors import DeviceOffline
@@ -21,19 +21,32 @@ PARKED = (
 )
 """Statuses in which no worker holds a task."""
 _PAGE = 200
+_LONGEST_PAUSE_S = 60
 
 
-def attend(journal: Journal, wiring: Wiring) -> None:
-    """Record what has become of the devices that a task's steps wait for."""
+def attend(journal: Journal, wiring: Wiring, settler: Settler) -> None:
+    """Record what has become of the devices that a task's steps wait for.
+
+    A device that stays away past the deadline is a failure like others: another agent, going on without the step,
+    or a person.
+    """
+    now = wiring.clock()
     for step in journal.state.steps:
         if step.status != status_pb2.STEP_STATUS_WAITING or step.device_deadline is None:
             continue
-        if wiring.device_online(step.device_id):
+        if now >= step.device_deadline:
+            message = f"device {step.device_id} stayed away past the step's deadline"
+            agent = wiring.registry.get(step.acting_agent)
+            settler.fail(journal, step, agent, DeviceOffline(message), timedelta(0))
+        elif now >= _rested(journal.state, step) and wiring.device_online(step.device_id):
             journal.record(event_pb2.DeviceReturned(device_id=step.device_id), step=step.index)
-        elif wiring.clock() >= step.device_deadline:
-            error = DeviceOffline(f"device {step.device_id} stayed away past the step's deadline")
-            level_2 = event_pb2.ReviewRequested(reason=error_detail(error, agent=step.acting_agent), level=2)
-            journal.record(level_2, step=step.index)
+
+
+def _rested(state: TaskState, step: StepProgress) -> datetime:
+    """From when on a returned device is tried again: one that comes and goes is left alone ever longer."""
+    lost = sum(note.uid == step.uid and note.code == DeviceOffline.code for note in state.failures)
+    pause = timedelta(seconds=min(2 ** (lost - 1), _LONGEST_PAUSE_S)) if lost > 1 else timedelta(0)
+    return (step.ended_at or step.started_at or datetime.min.replace(tzinfo=UTC)) + pause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +77,7 @@ class Sweeper:
         """Use the process's wiring."""
         self._wiring = wiring
         self._finisher = Finisher(wiring)
+        self._settler = Settler(wiring, self._finisher)
         self._notes: dict[str, _Note] = {}
 
     async def sweep(self) -> int:
@@ -95,7 +109,7 @@ class Sweeper:
         if state.expire_time is not None and self._wiring.clock() >= state.expire_time:
             self._finisher.expire(journal)
         else:
-            attend(journal, self._wiring)
+            attend(journal, self._wiring, self._settler)
         # On a conflict somebody else has just moved the task; the next sweep looks again.
         return int(await journal.commit())
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from agents.invocation import Invocation
 from conductor.failure import FailurePolicy
 from conductor.journal import timestamp_of
+from conductor.verify import PlanLimits
 from conductor.wiring import RunnerSettings
 from podium.errors import AgentCrashed, CapabilityDenied, InvalidRequest
 from podium.v1 import event_pb2, status_pb2
@@ -153,7 +155,9 @@ def test_a_person_corrects_the_step_and_the_task_goes_on() -> None:
         show, corrected = reviewed()
         state = await show.perform()
         assert state.status == status_pb2.TASK_STATUS_WAITING_REVIEW
-        assert [(review.step, review.level) for review in state.reviews] == [(3, 2)]
+        assert [(review.step, review.level) for review in state.reviews] == [(3, 3)], (
+            "replanning was tried in vain"
+        )
         assert show.bus.row(state.task_id).status == status_pb2.TASK_STATUS_WAITING_REVIEW
         verdict = event_pb2.ReviewResolved(
             verdict=status_pb2.REVIEW_VERDICT_CORRECTED,
@@ -443,5 +447,60 @@ def test_a_step_is_given_no_more_time_than_the_task_has() -> None:
         limit = timestamp_of(show.clock.now.replace(second=2))
         await show.perform(expire_time=limit)
         assert limits == [2.0]
+
+    play(scenario())
+
+
+def test_an_agent_that_cancels_itself_is_a_typed_failure() -> None:
+    async def scenario() -> None:
+        show = stage(SPECS, {**SCRIPTS, "code": [asyncio.CancelledError(), output(total=6.5)]}, PLAN)
+        state = await show.perform()
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert [note.code for note in state.failures] == ["AGENT_CRASHED"]
+
+    play(scenario())
+
+
+def test_an_agent_cannot_change_what_others_are_given() -> None:
+    async def scenario() -> None:
+        def vandal(invocation: Invocation) -> Any:
+            rows = invocation.inputs["rows"]
+            rows.clear()
+            return (
+                AgentCrashed("and now the rows are gone") if invocation.context.attempt == 1 else output(total=6.5)
+            )
+
+        show = stage(SPECS, {**SCRIPTS, "code": vandal}, PLAN)
+        state = await show.perform()
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert state.steps[1].output is not None
+        assert state.steps[1].output.value["rows"] == [1.0, 2.0, 3.5]
+
+    play(scenario())
+
+
+def test_a_finished_step_is_kept_though_the_new_plan_orders_it_later() -> None:
+    async def scenario() -> None:
+        later = four("fetch", "rows")
+        later["steps"].insert(1, {"tool": "browse", "arguments": {"topic": {"step": 0, "field": "topic"}}})
+        later["steps"][2]["depends_on"] = [1]
+        later["steps"][3]["arguments"]["rows"]["step"] = 2
+        later["steps"][4]["arguments"]["total"]["step"] = 3
+        show = stage(FOUR, FOUR_SCRIPTS, four("fetch", "rows"), revisions={"fetch": later})
+        state = await show.perform()
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert show.engine.count("fetch") == 1
+
+    play(scenario())
+
+
+def test_failed_attempts_use_up_the_budget() -> None:
+    async def scenario() -> None:
+        scripts = {**FOUR_SCRIPTS, "fetch": AgentCrashed("the shelf fell down")}
+        settings = replace(FAST, plan_limits=PlanLimits(budget=5.0))
+        show = stage(FOUR, scripts, four("fetch", "rows"), four("browse", "found"), settings=settings)
+        state = await show.perform()
+        assert state.plans_refused == 1, "4 units for the plan and 2 for the failed attempts are more than 5"
+        assert state.status == status_pb2.TASK_STATUS_WAITING_REVIEW
 
     play(scenario())

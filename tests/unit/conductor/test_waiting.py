@@ -207,6 +207,54 @@ def test_a_device_that_stays_away_goes_to_a_person() -> None:
     play(scenario())
 
 
+def test_a_device_that_comes_and_goes_is_left_alone_ever_longer() -> None:
+    async def scenario() -> None:
+        show, online = device_stage()
+        state = await show.perform(device_id="pi-1")
+        task_id = state.task_id
+        show.engine.scripts["rescan"] = DeviceOffline("the connection ended before the answer")
+        online.add("pi-1")
+        state = await show.run(task_id)
+        for _ in range(20):
+            await Sweeper(show.wiring).sweep()
+            if show.bus.row(task_id).status == status_pb2.TASK_STATUS_RUNNING:
+                state = await show.run(task_id)
+        assert state.status == status_pb2.TASK_STATUS_WAITING_DEVICE
+        assert show.engine.count("rescan") == 2, "without time passing it is tried once more, not for ever"
+        show.clock.advance(seconds=3)
+        await Sweeper(show.wiring).sweep()
+        await show.run(task_id)
+        assert show.engine.count("rescan") == 3
+
+    play(scenario())
+
+
+def test_a_step_that_is_not_critical_is_left_out_when_its_device_stays_away() -> None:
+    async def scenario() -> None:
+        specs = [
+            agent_spec(
+                "rescan",
+                inputs={"text": TEXT},
+                outputs={"value": TEXT},
+                engine="device",
+                settings={},
+                critical=False,
+            ),
+            agent_spec("report", inputs={"value": TEXT}, required=[], outputs=ANSWER),
+        ]
+        scripts = {"rescan": DeviceOffline("gone"), "report": answer("Unknown [Source: S1]")}
+        show = stage(specs, scripts, DEVICE_PLAN)
+        state = await show.perform(device_id="pi-1")
+        show.clock.advance(minutes=6)
+        await Sweeper(show.wiring).sweep()
+        state = await show.run(state.task_id)
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert state.result is not None
+        assert "stayed away" in state.result.degraded[0]
+
+    play(scenario())
+
+
 def test_a_device_step_without_a_device_uses_its_stand_in() -> None:
     async def scenario() -> None:
         specs = [
