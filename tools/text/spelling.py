@@ -1,8 +1,8 @@
 """Correct misspelt known words, conservatively: an unknown word is better asked about than turned into another.
 
 A Latin word is compared with the words of aliases, dates and longer ordinary words by Damerau-Levenshtein
-distance. The first letter must agree or be swapped with the second; short words may only have letters swapped, lost
-or doubled, longer ones also a neighbouring key or another vowel hit; a tie corrects nothing. For Chinese see
+distance. The first letter must agree or be swapped with the second; short words may only have letters swapped,
+lost or doubled, longer ones also a neighbouring key or another vowel hit; a tie corrects nothing. For Chinese see
 `tools.text.chinese_spelling`.
 """
 
