@@ -99,10 +99,10 @@ def degrade(image: Image.Image, rng: random.Random, harsh: float) -> Image.Image
             fillcolor="white",
         )
     if rng.random() < harsh:
-        image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 1.3)))
+        image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 1.3) * max(1.0, harsh)))
     if rng.random() < harsh:
         noise = np.random.default_rng(rng.randrange(2**32)).normal(
-            0, rng.uniform(3, 14), (image.height, image.width, 1)
+            0, rng.uniform(3, 14) * max(1.0, harsh), (image.height, image.width, 1)
         )
         image = Image.fromarray(np.clip(np.asarray(image, dtype=np.float32) + noise, 0, 255).astype(np.uint8))
     buffer = io.BytesIO()

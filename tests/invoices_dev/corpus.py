@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=84)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--images", type=int, default=12, help="keep the first so many pictures")
+    parser.add_argument("--hard", action="store_true", help="every page as bad as `degrade` makes them")
     options = parser.parse_args()
     from rapidocr import RapidOCR
 
@@ -70,7 +71,7 @@ def main() -> None:
             continue
         invoice = make_invoice(rng, lang)
         canvas = draw(rng, invoice, family)
-        harsh = rng.choice([0.0, 0.3, 0.6, 1.0])
+        harsh = rng.choice([1.0, 1.4]) if options.hard else rng.choice([0.0, 0.3, 0.6, 1.0])
         image = degrade(canvas.image, rng, harsh)
         if index < options.images:
             image.save(options.out / f"{name}.jpg", quality=80)

@@ -12,10 +12,14 @@ from decimal import Decimal
 from agents.packs.invoice.extraction.frame import Segment, Span
 from agents.packs.invoice.extraction.marks import MARK_PATTERN
 
-_NUMBER = r"\d{1,3}(?:(?P<sep>[ '.,])\s?\d{3}(?!\d))(?:(?P=sep)\s?\d{3}(?!\d))*(?:\s?[.,]\s?\d{1,3}(?!\d))?|\d+(?:\s?[.,]\s?\d{1,4}(?!\d))?"
+_NUMBER = (
+    r"\d{1,3}(?:(?P<sep>[ '.,])\s?\d{3}(?!\d))(?:(?P=sep)\s?\d{3}(?!\d))*(?:\s?[.,]\s?\d{1,3}(?!\d))?"
+    r"|\d+(?:\s?[.,]\s?\d{1,4}(?!\d))?"
+)
 _AMOUNT = re.compile(
     rf"(?P<open>\()?\s?(?P<sign>[-+])?\s?(?:(?P<before>{MARK_PATTERN})\s?)?(?P<sign2>[-])?\s?(?P<number>{_NUMBER})"
-    rf"(?:[.,]?(?P<dash>-{{1,2}})(?![\d\w]))?(?:\s?(?P<after>{MARK_PATTERN}))?(?P<close>\s?\))?(?P<trail>\s?-(?![\w-])|\s?cr\b)?"
+    rf"(?:[.,]?(?P<dash>-{{1,2}})(?![\d\w]))?(?:\s?(?P<after>{MARK_PATTERN}))?(?P<close>\s?\))?"
+    r"(?P<trail>\s?-(?![\w-])|\s?cr\b)?"
 )
 _PERCENT_AFTER = re.compile(r"\s?(?:%|percent|prozent|pct)")
 
@@ -172,7 +176,15 @@ def _amount(segment: Segment, match: re.Match[str], separators: Separators) -> A
         if sign == own and separators.places == 2:
             # A third decimal is rare in money: keep the doubt.
             ambiguous = True
-    negative = bool(match["sign"] == "-" or match["sign2"] or match["trail"] or (match["open"] and match["close"]))
+    # A dash behind whole units stands for no cents (12.-), behind cents it is a minus.
+    dash = bool(match["dash"])
+    negative = bool(
+        (dash and chosen[2] == 2)
+        or match["sign"] == "-"
+        or match["sign2"]
+        or match["trail"]
+        or (match["open"] and match["close"])
+    )
     factor = -1 if negative else 1
     whole = match.span()
     start = (
@@ -196,8 +208,8 @@ def _amount(segment: Segment, match: re.Match[str], separators: Separators) -> A
         span=Span(segment=segment, start=first, end=last),
         value=chosen[0] * factor,
         alternatives=tuple(option[0] * factor for option in options if option is not chosen),
-        decimals=chosen[2] if not match["dash"] else 2,
-        mark=match[group] if group else "",
+        decimals=2 if dash else chosen[2],
+        mark=match[group].strip() if group else "",
         mark_span=mark_span,
         percent=bool(_PERCENT_AFTER.match(segment.folded.plain[match.end("number") :])),
         ambiguous=ambiguous,

@@ -45,15 +45,7 @@ def contest(
         worth: plausibility of a value for a label, 0 to refuse.
         allies: kinds that are no rivals of each other.
     """
-    links: list[tuple[float, int, int, Link]] = []
-    for number, label in enumerate(labels):
-        for index, value in enumerate(values):
-            link = neighbours.link(label, value)
-            if link is None:
-                continue
-            score = link.score * label.strength * worth(label, index, link)
-            if score > 0.02:
-                links.append((score, number, index, link))
+    links = _links(labels, values, neighbours, worth)
     links.sort(key=lambda item: -item[0])
     owner: dict[int, int] = {}
     taken: set[int] = set()
@@ -84,3 +76,20 @@ def contest(
     for group in claims.values():
         group.sort(key=lambda claim: -claim.standing)
     return claims
+
+
+def _links(
+    labels: Sequence[Label],
+    values: Sequence[Span],
+    neighbours: Neighbours,
+    worth: Callable[[Label, int, Link], float],
+) -> list[tuple[float, int, int, Link]]:
+    """Score, label and value of every pair that stands in some relation."""
+    links = []
+    for number, label in enumerate(labels):
+        for index, value in enumerate(values):
+            link = neighbours.link(label, value)
+            score = link.score * label.strength * worth(label, index, link) if link else 0.0
+            if link and score > 0.02:
+                links.append((score, number, index, link))
+    return links

@@ -38,16 +38,20 @@ _NUMERIC = re.compile(
 )
 _CJK = re.compile(r"(?P<y>(?:19|20)?\d\d)\s?年\s?(?P<a>\d{1,2})\s?月\s?(?P<b>\d{1,2})\s?[日号]?")
 _HAN = re.compile(
-    r"(?P<y>[〇零一二三四五六七八九]{4})\s?年\s?(?P<a>[一二三四五六七八九十]{1,2})\s?月\s?(?P<b>[一二三四五六七八九十]{1,3})\s?[日号]"
+    r"(?P<y>[〇零一二三四五六七八九]{4})\s?年\s?(?P<a>[一二三四五六七八九十]{1,2})\s?月"
+    r"\s?(?P<b>[一二三四五六七八九十]{1,3})\s?[日号]"
 )
 _DAY_FIRST = re.compile(
-    rf"(?<![\d.,])(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th|er|o|e|ª)?\s?[-./,]?\s?{_OF}\s?(?P<m>{_NAME})(?![a-z]{{2}})\s?[-./,']{{0,2}}\s?{_OF}\s?(?P<y>{_YEAR}|\d\d(?![\d.,:]))"
+    rf"(?<![\d.,])(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th|er|o|e|ª)?\s?[-./,]?\s?{_OF}\s?"
+    rf"(?P<m>{_NAME})(?!(?!de|of|di)[a-z]{{2}})\s?[-./,']{{0,2}}\s?{_OF}\s?(?P<y>{_YEAR}|\d\d(?![\d.,:]))"
 )
 _DAY_FIRST_MISREAD = re.compile(
-    rf"(?<![\d.,])(?P<d>\d{{1,2}})(?:st|nd|rd|th|er)?[-./, ]{{1,2}}(?P<m>[a-z]{{5,10}})[-./, ]{{1,2}}(?P<y>{_YEAR})(?!\d)"
+    rf"(?<![\d.,])(?P<d>\d{{1,2}})(?:st|nd|rd|th|er)?[-./, ]{{1,2}}"
+    rf"(?P<m>[a-z]{{5,10}})[-./, ]{{1,2}}(?P<y>{_YEAR})(?!\d)"
 )
 _MONTH_FIRST = re.compile(
-    rf"(?<![a-z])(?P<m>{_NAME})(?![a-z])\s?[-./,]?\s?(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th)?\s?[-.,/']?\s?(?P<y>{_YEAR}|(?<=[',])\d\d)(?!\d)"
+    rf"(?<![a-z])(?P<m>{_NAME})(?![a-z])\s?[-./,]?\s?"
+    rf"(?P<d>\d{{1,2}})\s?(?:st|nd|rd|th)?\s?[-.,/']?\s?(?P<y>{_YEAR}|(?<=[',])\d\d)(?!\d)"
 )
 _MONTH_FIRST_MISREAD = re.compile(
     rf"(?<![a-z])(?P<m>[a-z]{{5,10}})\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s?,?\s?(?P<y>{_YEAR})(?!\d)"
@@ -197,8 +201,8 @@ def swapped(dates: Sequence[DateFound], certainty: float) -> list[DateFound]:
 def settle_order(dates: Sequence[DateFound], month_first_prior: float) -> list[DateFound]:
     """Decide day-month order for the ambiguous numeric dates.
 
-    A page writes all its dates alike: one date whose day is above 12 settles all of the same separator. Without such
-    a date the prior decides (the share of belief that the writer puts the month first), and the certainty says so.
+    A page writes all its dates alike: one date whose day is above 12 settles all. Without such a date the prior
+    decides (the share of belief that the writer puts the month first), and the certainty says so.
     """
     votes = {"day": 0.0, "month": 0.0}
     for date in dates:

@@ -48,7 +48,8 @@ _US_STATE_ZIP = re.compile(
 )
 _UK_POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]?\s?\d[a-z]{2}\b")
 _CA_POSTCODE = re.compile(
-    r"\b(?:on|qc|bc|ab|mb|sk|ns|nb|nl|pe)\s+[a-z]\d[a-z]\s?\d[a-z]\d\b|\b[abceghj-nprstvxy]\d[abceghj-nprstv-z] \d[abceghj-nprstv-z]\d\b"
+    r"\b(?:on|qc|bc|ab|mb|sk|ns|nb|nl|pe)\s+[a-z]\d[a-z]\s?\d[a-z]\d\b"
+    r"|\b[abceghj-nprstvxy]\d[abceghj-nprstv-z] \d[abceghj-nprstv-z]\d\b"
 )
 _AU_STATE = re.compile(r"\b(?:nsw|vic|qld|wa|sa|tas|act|nt)\s+\d{4}\b")
 _NL_POSTCODE = re.compile(r"\b\d{4}\s?[a-z]{2}\b(?=\s+[a-z]{3})")

@@ -25,7 +25,7 @@ _REPLACED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A text twice folded: `plain` keeps spaces and punctuation, `compact` only letters, digits, ``#`` and ``%``."""
+    """A text folded twice: `plain` keeps spaces and punctuation, `compact` only letters, digits, # and %."""
 
     original: str
     plain: str

@@ -14,7 +14,7 @@ from agents.packs.invoice.extraction.relation import Link, Neighbours
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-/._#&+]*")
 _AMOUNT_LIKE = re.compile(r"^\d{1,3}(?:[.,]\d{3})*[.,]\d{2}$")
-_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d])|(?<=[A-Z])[01](?=[A-Z])")
+_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d])")
 _KINDS = frozenset(
     {
         "number",

@@ -54,7 +54,7 @@ def choose_dates(
             # A credit note shows the date of the invoice it corrects, too.
             return 0.5
         if label.kind in {"number", "other_id"}:
-            # An order number's label may be followed by its date; it only keeps eight-digit numbers from being dates.
+            # A number's label may be followed by its date; it keeps eight-digit numbers from being dates.
             return 0.9 if date.style == "bare" else 0.35 if link.place == "same" and link.score < 0.9 else 0.0
         return 0.8 if date.style == "bare" else 1.0
 
@@ -156,14 +156,16 @@ def _unlabelled(claims: Mapping[str, Sequence[Claim]], dates: Sequence[DateFound
 def _standalone(date: DateFound, sheet: Sheet) -> float:
     """What a date without a label is worth by its surroundings.
 
-    Letters put place and date on a line of their own (``Berlin, den 03.02.2026``); receipts print the time behind it.
+    Letters put place and date on one line (``Berlin, den 03.02.2026``); receipts print the time behind it.
     """
     segment, span = date.span.segment, date.span
     before, after = segment.text[: span.start].strip(), segment.text[span.end :].strip()
     high = (segment.y0 - sheet.top) / max(sheet.bottom - sheet.top, 1.0) < 0.45
     if not after and high and _PLACE.fullmatch(before):
         return 0.88
-    if _TIME.match(after) and not before:
+    row = sheet.rows[sheet.row_of[segment.index]]
+    beside = after or next((other.text for other in row if other.x0 > segment.x1), "")
+    if _TIME.match(beside) and not before:
         return 0.85
     return 0.75 if not before and not after and high else 0.0
 

@@ -19,7 +19,7 @@ _FUZZY = {
 }
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FILLERS = frozenset(
-    (
+    [
         "the",
         "of",
         "der",
@@ -39,8 +39,6 @@ _FILLERS = frozenset(
         "est",
         "es",
         "ist",
-    )
-    + (
         "your",
         "our",
         "ihre",
@@ -57,8 +55,6 @@ _FILLERS = frozenset(
         "et",
         "en",
         "y",
-    )
-    + (
         "invoice",
         "rechnung",
         "facture",
@@ -67,15 +63,11 @@ _FILLERS = frozenset(
         "no",
         "nr",
         "eur",
-        "usd",
         "zu",
         "zum",
         "am",
         "vom",
         "on",
-        "and",
-    )
-    + (
         "zzgl",
         "inkl",
         "incl",
@@ -91,7 +83,7 @@ _FILLERS = frozenset(
         "tva",
         "iva",
         "btw",
-    )
+    ]
 )
 _CODE = re.compile("|".join(CODES))
 _FUZZY_STRENGTH = 0.85
@@ -265,7 +257,7 @@ def _stands_like_label(folded: Folded, position: int, size: int) -> bool:
 
 
 _GENERIC = frozenset(
-    (
+    [
         "to",
         "for",
         "an",
@@ -284,12 +276,21 @@ _GENERIC = frozenset(
         "tel",
         "me",
         "bar",
-    )
-    + ("pin", "cb", "each", "text", "ware", "net", "base", "suma", "brut", "port")
+        "pin",
+        "cb",
+        "each",
+        "text",
+        "ware",
+        "net",
+        "base",
+        "suma",
+        "brut",
+        "port",
+    ]
 )
 """Words of the language first; a label only when they stand alone or before a colon."""
 _PLAIN = frozenset(
-    (
+    [
         "vat",
         "gst",
         "tax",
@@ -307,8 +308,16 @@ _PLAIN = frozenset(
         "cif",
         "ein",
         "qty",
-    )
-    + ("iban", "bic", "page", "item", "date", "kvk", "uid", "ht", "ttc")
+        "iban",
+        "bic",
+        "page",
+        "item",
+        "date",
+        "kvk",
+        "uid",
+        "ht",
+        "ttc",
+    ]
 )
 """Short, but hardly ever anything else than a label."""
 
@@ -333,7 +342,7 @@ def _fuzzy(segment: Segment) -> list[Label]:
     for end in ends:
         if not 5 <= end <= 30:
             continue
-        limit = 1 if end < 8 else 2 if end < 14 else 3
+        limit = 1 if end < 9 else 2 if end < 15 else 3
         match = process.extractOne(compact[:end], _FUZZY[end], scorer=Levenshtein.distance, score_cutoff=limit)
         if match and (best is None or (match[1], -end) < (best[0], -best[1])):
             best = (match[1], end, match[0])

@@ -11,15 +11,18 @@ from agents.packs.invoice.extraction.model import Alternative, Field
 from agents.packs.invoice.extraction.relation import Neighbours
 
 _LEGAL_FORM = re.compile(
-    r"(?<![a-z0-9])(?:gmbh|mbh|ag|kg|ohg|e\.?\s?k\.?|gbr|ug|ltd|limited|llc|llp|inc|corp|corporation|plc|co\.|company|b\.?\s?v\.?|n\.?\s?v\.?|v\.?o\.?f\.?|"
-    r"s\.?\s?a\.?|s\.?a\.?s\.?|sasu|s\.?a\.?r\.?l\.?|eurl|sci|s\.?\s?l\.?\s?u?\.?|s\.?l\.?u\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|lda|pty|oy|ab|a/s|aps|as|sp\. z o\.?\s?o\.?|kft|s\.r\.o\.|pte|bhd|sdn|gesellschaft)(?![a-z])"
+    r"(?<![a-z0-9])(?:gmbh|mbh|ag|kg|ohg|e\.?\s?k\.?|gbr|ug|ltd|limited|llc|llp|inc|corp|corporation|plc|co\.|company"
+    r"|b\.?\s?v\.?|n\.?\s?v\.?|v\.?o\.?f\.?|s\.?\s?a\.?|s\.?a\.?s\.?|sasu|s\.?a\.?r\.?l\.?|eurl|sci|s\.?\s?l\.?\s?u?\.?"
+    r"|s\.?r\.?l\.?|s\.?p\.?a\.?|lda|pty|oy|ab|a/s"
+    r"|aps|sp\. z o\.?\s?o\.?|kft|s\.r\.o\.|pte|bhd|sdn|gesellschaft)(?![a-z])"
     r"|公司|厂|商行|集团|株式会社|事务所|经营部|中心|店"
 )
 _STREET = re.compile(
     r"\d|stra(?:ss|ß)e|str\.|weg\b|platz|street|road|avenue|\bav\.|\brue\b|calle|laan\b|straat|路|号|街"
 )
 _CONTACT = re.compile(
-    r"@|capital|siret|\brcs\b|registergericht|amtsgericht|handelsregister|www\.|https?:|\btel|\bfax|phone|\biban\b|\bbic\b|telefon|电话"
+    r"@|capital|siret|\brcs\b|registergericht|amtsgericht|handelsregister|www\.|https?:"
+    r"|\btel|\bfax|phone|\biban\b|\bbic\b|telefon|电话"
 )
 
 

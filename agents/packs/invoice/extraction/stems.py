@@ -105,8 +105,8 @@ _NOT_TOTAL = (
     "不含",
     "税额",
 )
-_OTHERS = (
-    (
+_OTHERS = tuple(
+    [
         "deliver",
         "liefer",
         "livr",
@@ -120,8 +120,6 @@ _OTHERS = (
         "custom",
         "client",
         "klant",
-    )
-    + (
         "vat",
         "ust",
         "mwst",
@@ -136,8 +134,6 @@ _OTHERS = (
         "angebot",
         "contract",
         "vertrag",
-    )
-    + (
         "period",
         "zeitraum",
         "account",
@@ -150,8 +146,6 @@ _OTHERS = (
         "qty",
         "menge",
         "gewicht",
-    )
-    + (
         "订单",
         "客户",
         "送货",
@@ -166,7 +160,7 @@ _OTHERS = (
         "acompte",
         "page",
         "seite",
-    )
+    ]
 )
 
 

@@ -61,9 +61,9 @@ class Head:
 def mark_heads(sheet: Sheet, labels: Sequence[Label], amounts: Sequence[Amount]) -> tuple[list[Label], list[Head]]:
     """The labels with the column heads marked, and the heads.
 
-    A row heads a table of goods when it names at least two columns, one of them a description, a quantity or a unit
-    price. It heads a tax table when it names net, tax or gross and at least two rows of amounts follow. Neither
-    holds amounts itself.
+    A row heads a table of goods when it names at least two columns, one of them a description, a quantity or a
+    unit price. It heads a tax table when it names net, tax or gross and at least two rows of amounts follow.
+    Neither holds amounts itself.
     """
     by_row: dict[int, list[Label]] = {}
     for label in labels:

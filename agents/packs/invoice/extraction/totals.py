@@ -105,7 +105,7 @@ class Reckoning:
     ranked: tuple[tuple[Role, float], ...] = ()
     """Candidates for the total with their final score, best first."""
     proofs: tuple[str, ...] = ()
-    """``net_plus_tax``, ``lines_sum``, ``tax_rate``, ``words``; empty when nothing on the page confirms the total."""
+    """``net_plus_tax``, ``tax_table``, ``lines_sum``, ``words``; empty when nothing confirms the total."""
     conflicts: tuple[str, ...] = field(default=())
 
 
@@ -277,14 +277,18 @@ def _proofs(
     }
     if net and any(_near(amounts[net.index].value + tax + extra, value) for extra in sums) and (taxes or extras):
         proofs.append("net_plus_tax")
-    if line_sum is not None and line_sum != 0:
-        if any(
-            _near(line_sum + extra, value) or (taxes and _near(line_sum + tax + extra, value)) for extra in sums
-        ) or ("net_plus_tax" in proofs and net and _near(line_sum, amounts[net.index].value)):
-            proofs.append("lines_sum")
+    if line_sum and _lines_agree(line_sum, value, tax, sums, amounts[net.index].value if net and proofs else None):
+        proofs.append("lines_sum")
     if words is not None and _near(words, value):
         proofs.append("words")
     return proofs
+
+
+def _lines_agree(lines: Decimal, total: Decimal, tax: Decimal, extras: set[Decimal], net: Decimal | None) -> bool:
+    """True when the line items add up to the total, with or without tax, or to a net sum that is proven."""
+    return any(_near(lines + extra, total) or (tax and _near(lines + tax + extra, total)) for extra in extras) or (
+        net is not None and _near(lines, net)
+    )
 
 
 def _conflicts(

@@ -7,7 +7,8 @@ from agents.packs.invoice.extraction.amounts import Amount, printed
 from agents.packs.invoice.extraction.confidence import Assessment, margin_factor, ocr_factor
 from agents.packs.invoice.extraction.frame import Sheet
 from agents.packs.invoice.extraction.model import Alternative, Field
-from agents.packs.invoice.extraction.totals import Reckoning, Role
+from agents.packs.invoice.extraction.roles import Role
+from agents.packs.invoice.extraction.totals import Reckoning
 
 
 def total_field(sheet: Sheet, amounts: Sequence[Amount], reckoning: Reckoning, places: int) -> Field:

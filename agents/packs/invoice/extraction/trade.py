@@ -61,7 +61,8 @@ _BIC_LABEL = re.compile(r"(?:bic|swift)(?:\s?/\s?swift)?(?:\s?-?\s?(?:code|bic))
 _BIC = re.compile(r"(?<![A-Z0-9])[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?(?![A-Z0-9])")
 _TERMS = "EXW|FCA|FAS|FOB|CFR|CIF|CPT|CIP|DAP|DPU|DDP|DAT|DAF|DES|DEQ|DDU|CNF|C&F"
 _INCOTERM = re.compile(
-    rf"(?<![A-Za-z])({_TERMS})(?![A-Za-z])(?:[ ,:]*(?:\(([^()]{{2,30}})\)|([A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){{0,3}}|[一-鿿]{{2,8}})))?"
+    rf"(?<![A-Za-z])({_TERMS})(?![A-Za-z])(?:[ ,:]*(?:\(([^()]{{2,30}})\)"
+    r"|([A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){0,3}|[一-鿿]{2,8})))?"
 )
 _HS_AFTER = re.compile(r"^\s?[:：.#]?\s?(\d[\d. ]{2,14}\d)(?!\d)")
 _HS_CELL = re.compile(r"(?<![\d.,])(\d{4}[. ]?\d{2}(?:[. ]?\d{2}){0,2}|\d{6,10})(?![\d.,])")
@@ -193,7 +194,8 @@ def _terms(sheet: Sheet, labels: Sequence[Label]) -> Field | None:
             if not any(item.segment is other for item in labels if item.kind not in {"due", "terms"}):
                 return text_field("payment_terms", other, 0, len(other.text), 0.8)
     pattern = re.compile(
-        r"\b(?:net \d{1,3}(?: days)?|\d{1,3} (?:days|tage|jours|dagen|dias)\b.{0,20}|due (?:up)?on receipt)|月结\d+天|\d+天内付款"
+        r"\b(?:net \d{1,3}(?: days)?|\d{1,3} (?:days|tage|jours|dagen|dias)\b.{0,20}|due (?:up)?on receipt)"
+        r"|月结\d+天|\d+天内付款"
     )
     for segment in sheet.segments:
         match = pattern.search(segment.folded.plain)
