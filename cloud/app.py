@@ -40,7 +40,7 @@ from cloud.specialists import load_specialists
 from cloud.tls import ServerIdentity, given_identity, local_identity
 from conductor.desk import TaskDesk
 from conductor.waiting import Sweeper
-from conductor.wiring import Wiring
+from conductor.wiring import RunnerSettings, Wiring
 from conductor.worker import Worker
 from podium.errors import PodiumError, ServerUnavailable
 from podium.link import MAX_MESSAGE_BYTES
@@ -124,6 +124,7 @@ class App:
             clock=clock,
             normalise=specialists.normalise,
             device_online=hub.online,
+            settings=RunnerSettings(max_interruptions=settings.max_interruptions),
         )
         server = self._server()
         task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)

@@ -37,6 +37,9 @@ class Settings(BaseModel):
     workers: int = Field(1, ge=1, le=64, description="workers in this process")
     tasks_per_worker: int = Field(8, ge=1, le=1000, description="tasks a worker runs at once")
     agent_threads: int = Field(4, ge=1, le=256, description="threads that run agents")
+    max_interruptions: int = Field(
+        3, ge=0, le=1000, description="how often a step is started again after the server died while it ran"
+    )
     lease_seconds: float = Field(30, ge=1, le=3600, description="how long a worker holds a task without renewal")
     grace_seconds: float = Field(10, ge=0, le=600, description="how long a stop waits for running steps")
     call_limit_seconds: float = Field(30, gt=0, le=600, description="longest time for a unary call")
