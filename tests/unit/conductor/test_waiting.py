@@ -11,10 +11,11 @@ from agents.invocation import Invocation
 from conductor.progress import Clarification
 from conductor.waiting import Sweeper
 from podium.errors import Conflict, DeviceOffline, InvalidRequest, NotFound
-from podium.v1 import status_pb2
+from podium.v1 import event_pb2, status_pb2
 from tests.fakes.agents import ANSWER, TEXT, agent_spec, answer, held, output
 from tests.fakes.sales import PLAN, SCRIPTS, SPECS
 from tests.fakes.stage import FixedPlanner, Stage, stage
+from tests.unit.conductor.test_crashes import finished_twice
 
 CLARIFY = agent_spec(
     "clarify",
@@ -144,6 +145,33 @@ def test_an_input_that_drifts_from_the_request_is_asked_about() -> None:
         state = await show.run(state.task_id)
         assert state.status == status_pb2.TASK_STATUS_SUCCEEDED, "the answer is part of what was asked"
         assert show.engine.count("parse") == 2, "the text changed with the answer, so parse ran on it"
+
+    play(scenario())
+
+
+def test_what_was_finished_before_a_question_is_kept_after_the_answer() -> None:
+    async def scenario() -> None:
+        retrieve = agent_spec(
+            "retrieve",
+            inputs={"topic": TEXT},
+            outputs={"rows": {"type": "array", "items": {"type": "number"}}},
+            anchor_fields=["topic"],
+        )
+        specs = [spec for spec in SPECS if spec.name != "retrieve"] + [retrieve, CLARIFY]
+        scripts = {**SCRIPTS, "parse": output(topic="sunshine"), "clarify": ASKING}
+
+        def same_words(text: str, as_of: datetime, answers: Sequence[Clarification]) -> Mapping[str, Any]:
+            return {"text": text, "language": "en", "entities": {}, "unresolved": [], "corrections": []}
+
+        show = stage(specs, scripts, PLAN, embedder=Embedder(), normalise=same_words)
+        state = await show.perform("How did sales change?")
+        assert state.status == status_pb2.TASK_STATUS_WAITING_INPUT
+        await show.desk.provide_input(state.task_id, "q1", "sunshine hours", caller="tester")
+        state = await show.run(state.task_id)
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert show.engine.count("parse") == 1
+        assert show.engine.count("lookup") == 1
+        assert state.steps[0].uid == "v1s0"
 
     play(scenario())
 
@@ -392,5 +420,53 @@ def test_a_step_that_keeps_killing_the_process_is_given_up() -> None:
         await asyncio.gather(running, return_exceptions=True)
         state = await show.state(task_id)
         assert "AGENT_CRASHED" in [note.code for note in state.failures]
+
+    play(scenario())
+
+
+def test_what_others_write_meanwhile_does_not_stop_the_task() -> None:
+    async def scenario() -> None:
+        show = stage(SPECS, SCRIPTS, PLAN)
+        task_id = await show.submit()
+
+        async def noted_meanwhile(result: Any) -> Any:
+            events = await show.bus.read(task_id)
+            newer = event_pb2.Event(header=events[-1].header)
+            await show.bus.append(
+                task_id, [newer], expected_sequence=len(events), status=status_pb2.TASK_STATUS_RUNNING
+            )
+            return result
+
+        for name in ("parse", "retrieve", "report"):
+            script = SCRIPTS[name]
+            show.engine.scripts[name] = lambda invocation, script=script: noted_meanwhile(
+                script(invocation) if callable(script) else script
+            )
+        state = await show.run(task_id)
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert show.engine.named().count("parse") == 1
+        assert not finished_twice(await show.events(task_id))
+
+    play(scenario())
+
+
+def test_two_runners_of_one_task_do_not_finish_a_step_twice() -> None:
+    async def scenario() -> None:
+        # A lease that lapsed while its holder was stuck: both go on, the log decides.
+        for delay in range(6):
+            show = stage(SPECS, SCRIPTS, PLAN)
+            task_id = await show.submit()
+
+            async def later(show: Stage = show, task_id: str = task_id, delay: int = delay) -> None:
+                for _ in range(delay):
+                    await asyncio.sleep(0)
+                await show.run(task_id)
+
+            await asyncio.gather(show.run(task_id), later())
+            state = await show.state(task_id)
+            assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+            kinds = await show.kinds(task_id)
+            assert kinds.count("step_succeeded") == 5
+            assert kinds.count("task_succeeded") == 1
 
     play(scenario())
