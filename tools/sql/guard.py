@@ -4,6 +4,7 @@ The guard is an allow-list: a node of the syntax tree that `tools.sql.grammar` d
 first of three lines; the engine's own parser must agree (`Warehouse.query`), and the file is opened read-only.
 """
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from tools.sql.errors import SqlRefused, Violation
 from tools.sql.grammar import CAST_TYPES, FUNCTIONS, PARTS, STRUCTURE
 from tools.sql.names import Schema, fragment, unknown_names
+
+# sqlglot warns of syntax it does not know; the violation says so already, and stderr is for progress.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}

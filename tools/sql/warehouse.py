@@ -213,7 +213,10 @@ class Warehouse:
     def _running(self, timeout: timedelta, stop: Stop) -> Iterator[duckdb.DuckDBPyConnection]:
         if stop.asked:
             raise SqlCancelled
-        cursor = self._connection.cursor()
+        try:
+            cursor = self._connection.cursor()
+        except duckdb.Error as error:
+            raise SqlFailed(_first_line(error), next_step="Open the warehouse again.") from error
         woken, finished = threading.Event(), threading.Event()
         stop.wakes(woken)
         watcher = threading.Thread(
@@ -245,6 +248,11 @@ def _interrupt_when_due(
 
 
 def _demand_one_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        fault = Violation(code="unprintable", message="the text holds half a character", fragment=ascii(sql[:40]))
+        raise SqlRefused([fault]) from error
     statements = cursor.extract_statements(sql)
     kinds = [statement.type for statement in statements]
     if kinds != [duckdb.StatementType.SELECT]:

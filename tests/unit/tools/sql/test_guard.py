@@ -323,8 +323,103 @@ def spliced(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sql=st.one_of(WORDS, spliced()))
+EXPRESSIONS = [
+    *(
+        "price",
+        "branch_code",
+        "COUNT(*)",
+        "SUM(price)",
+        "'b1'",
+        "1",
+        "NULL",
+        "(SELECT MAX(price) FROM sale)",
+        "x.y",
+    ),
+    *(
+        "CASE WHEN price > 1 THEN 1 END",
+        "CAST(price AS VARCHAR)",
+        "branch_code || 'x'",
+        "RANK() OVER (ORDER BY 1)",
+    ),
+    *("nextval('q')", "getenv('HOME')", "(SELECT word FROM secret)", "word", "current_setting('threads')", "*"),
+    *(
+        "EXISTS (SELECT 1 FROM secret)",
+        "query('DROP TABLE sale')",
+        "(DELETE FROM sale)",
+        "secret",
+        "sale",
+        "rowid",
+    ),
+]
+SOURCES = [
+    *(
+        "sale",
+        "branch",
+        "sale NATURAL JOIN branch",
+        "(SELECT * FROM branch) AS sale",
+        "sale, branch AS b",
+        "sale AS x",
+    ),
+    *("(FROM sale)", "secret", "query_table('secret')", "(VALUES (1)) AS sale(price)", "main.secret", "'x.csv'"),
+    *(
+        "sale JOIN secret ON TRUE",
+        "sale, LATERAL (SELECT word AS price FROM secret)",
+        "(SELECT word AS price FROM secret)",
+    ),
+]
+PRELUDES = [
+    *(
+        "",
+        "",
+        "",
+        "WITH x AS (SELECT 1 AS y) ",
+        "WITH sale AS (SELECT * FROM branch) ",
+        "/* DROP */ ",
+        "SELECT 1; ",
+    ),
+    *("WITH x AS (DELETE FROM sale RETURNING *) ", "WITH secret AS (SELECT 1 AS word) ", "EXPLAIN ANALYZE "),
+    *(
+        "WITH sale AS (SELECT * FROM secret) ",
+        "CREATE TABLE t AS ",
+        "INSERT INTO branch ",
+        "WITH RECURSIVE x AS (FROM x) ",
+    ),
+]
+TAILS = [
+    *(
+        "",
+        "",
+        " WHERE {}",
+        " GROUP BY ALL",
+        " ORDER BY {}",
+        " LIMIT 1",
+        " -- end",
+        " HAVING {} > 1",
+        " QUALIFY {} > 1",
+    ),
+    *(
+        "; DROP TABLE sale",
+        " UNION SELECT {} FROM {}",
+        " FOR UPDATE",
+        " USING SAMPLE 1",
+        " WINDOW w AS (ORDER BY {})",
+    ),
+]
+
+
+@st.composite
+def composed(draw: st.DrawFn) -> str:
+    """A statement that mostly parses, of parts of which some are hostile."""
+    tail = draw(st.sampled_from(TAILS))
+    if tail.count("{}") == 2:
+        tail = tail.format(draw(st.sampled_from(EXPRESSIONS)), draw(st.sampled_from(SOURCES)))
+    tail = tail.format(draw(st.sampled_from(EXPRESSIONS))) if "{}" in tail else tail
+    prelude, source = draw(st.sampled_from(PRELUDES)), draw(st.sampled_from(SOURCES))
+    return f"{prelude}SELECT {draw(st.sampled_from(EXPRESSIONS))} FROM {source}{tail}"
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sql=st.one_of(WORDS, spliced(), composed(), composed()))
 def test_nothing_that_passes_can_change_a_writable_database_or_see_the_secret(
     writable: duckdb.DuckDBPyConnection, sql: str
 ) -> None:

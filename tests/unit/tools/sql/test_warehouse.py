@@ -153,5 +153,19 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path, content: bytes |
     assert missing.value.next_step
 
 
+def test_half_a_character_is_refused(shop: Warehouse) -> None:
+    with pytest.raises(SqlRefused):
+        ask(shop, "SELECT '\ud800'")
+    with pytest.raises(SqlFailed):
+        ask(shop, "SELECT $word", {"word": "\ud800"})
+
+
+def test_a_closed_warehouse_says_so(shop_path: Path, tmp_path: Path) -> None:
+    warehouse = Warehouse(Path(shutil.copy(shop_path, tmp_path / "copy.duckdb")))
+    warehouse.close()
+    with pytest.raises(SqlFailed, match="closed"):
+        ask(warehouse, "SELECT 1")
+
+
 def test_tables_lists_columns_with_types(shop: Warehouse) -> None:
     assert shop.tables()["area"] == {"area_code": "VARCHAR", "area_name": "VARCHAR"}
