@@ -37,8 +37,10 @@ class RereadSetting:
 ENLARGED = RereadSetting(name="enlarged")
 """Larger, with text looked for more eagerly: enough for a PDF, which gains real detail."""
 CONSENSUS = RereadSetting(name="consensus", views=_FIVE_VIEWS)
-"""Larger and shown five ways; the confidence is lowered by the share that disagrees. Of 41 wrong readings 19 lacked
-full agreement, of 323 right ones 18."""
+"""Larger and shown five ways; the confidence is lowered by the share that disagrees.
+
+Of 41 wrong readings 19 lacked full agreement, of 323 right ones 18.
+"""
 
 REREAD_SETTINGS: Mapping[str, RereadSetting] = {setting.name: setting for setting in (ENLARGED, CONSENSUS)}
 """The settings by the name that travels."""

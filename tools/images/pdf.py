@@ -3,6 +3,7 @@
 The text layer of a PDF is not read on purpose: it can say something else than the page a person sees.
 """
 
+import re
 import threading
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from tools.images.decode import ImageLimits, Pixels, media_type, require_size
 from tools.images.errors import (
     ImageBroken,
+    ImageError,
     ImageTooLarge,
     ImageUnknownFormat,
     PdfEncrypted,
@@ -46,9 +48,7 @@ class PdfFile:
                 self._document: Any = pypdfium2.PdfDocument(data)
                 self.page_count = len(self._document)
             except self._error as error:
-                if "password" in str(error).lower() or "security" in str(error).lower():
-                    raise PdfEncrypted("the PDF needs a password") from error
-                raise ImageBroken(f"the PDF cannot be opened ({error})") from error
+                raise _opening_error(data, error) from error
         if self.page_count < 1:
             self.close()
             raise PdfWithoutPages("the PDF has no page")
@@ -111,6 +111,17 @@ class PdfFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _opening_error(data: bytes, error: Exception) -> ImageError:
+    # PDFium's error codes (fpdfview.h): 0 success, 3 format, 4 password, 5 security handler.
+    code = getattr(error, "err_code", None)
+    if code in (4, 5):
+        return PdfEncrypted("the PDF needs a password")
+    # A PDF without pages fails to load, with a code that depends on who wrote it; only its page tree tells.
+    if code == 0 or (re.search(rb"/Count\s+0\b", data) and not re.search(rb"/Type\s*/Page\b", data)):
+        return PdfWithoutPages("the PDF has no page")
+    return ImageBroken(f"the PDF cannot be opened ({error})")
 
 
 def _margins(
