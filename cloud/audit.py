@@ -37,17 +37,18 @@ class SqliteAuditLog:
 
         Raises:
             DatabaseCorrupt: the file is damaged.
-            InternalError: it cannot be opened.
+            InternalError: it cannot be used.
         """
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
         try:
-            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")  # an entry is on disk when `append` returns
             self._connection.executescript(_TABLES)
         except sqlite3.Error as error:
+            self._connection.close()
             raise podium_error(error, path) from error
 
     def append(self, entry: AuditEntry) -> AuditReceipt:
