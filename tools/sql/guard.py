@@ -111,7 +111,8 @@ def _size_faults(tokens: list[Token], allowed: Allowed) -> Iterator[Violation]:
 
 def _tree_faults(tree: exp.Expr, schema: Schema, allowed: Allowed) -> Iterator[Violation]:
     if not isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
-        yield _violation("not_a_select", f"a {tree.key.upper()} statement is not a SELECT", tree)
+        kind = tree.name if isinstance(tree, exp.Command) else tree.key
+        yield _violation("not_a_select", f"a {kind.upper()} statement is not a SELECT", tree)
     if (depth := _depth(tree)) > allowed.max_depth:
         yield _violation("too_deep", f"the syntax tree is {depth} deep, at most {allowed.max_depth}", tree)
     for node in tree.walk():
