@@ -98,7 +98,8 @@ def readings(number: str) -> list[tuple[Decimal, str, int]]:
     if len(set(signs)) == 2 or " " in number.strip() or "'" in number:
         return [as_decimal] if tail != 3 or len(set(signs)) == 2 else [as_decimal, (whole, "", 0)]
     if len(signs) > 1:
-        return [(whole, "", 0)]
+        # 12.345.67 is what the OCR makes of 12,345.67: three digits group, two are cents.
+        return [(whole, "", 0)] if tail == 3 else [as_decimal]
     if tail == 3 and last <= 3 and text[:last] != "0":
         return [(whole, "", 0), as_decimal]
     return [as_decimal]

@@ -42,6 +42,14 @@ def ocr_factor(confidences: Iterable[float]) -> float:
     return 1.0 if lowest >= 0.97 else max(0.3, 1.0 - (0.97 - lowest) * 2.2)
 
 
+def spelling_factor(confidence: float) -> float:
+    """The same for text that must be right to the letter, such as an invoice number.
+
+    Nothing on the page checks it, and below 0.97 one such line in eight had a wrong character.
+    """
+    return 1.0 if confidence >= 0.972 else max(0.25, 1.0 - (0.972 - confidence) * 12)
+
+
 def margin_factor(best: float, second: float) -> float:
     """What a close second candidate leaves: nothing is lost from a lead of 0.25 on, 40 % without any lead."""
     lead = max(0.0, best - second)

@@ -164,7 +164,7 @@ def _scores(signs: Sequence[_Sign], setting: Setting) -> tuple[dict[str, float],
 def _weights(mark: str, setting: Setting) -> dict[str, float]:
     """Belief in each meaning of a mark: a prior by how common it is, and the countries on the page."""
     options = meanings(mark)
-    prior = {code: 1.0 if index == 0 else 0.12 for index, code in enumerate(options)}
+    prior = {code: 1.0 if index == 0 else 0.05 for index, code in enumerate(options)}
     if "¥" in mark:
         chinese, japanese = setting.languages.get("zh", 0.0), setting.languages.get("ja", 0.0)
         prior = {"CNY": 0.5 + 8 * max(0.0, chinese - 3 * japanese), "JPY": 0.5 + 12 * japanese}

@@ -58,6 +58,7 @@ _MONTH_FIRST_MISREAD = re.compile(
 )
 _YEAR_FIRST = re.compile(rf"(?P<y>{_YEAR})\s?[-./, ]\s?(?P<m>{_NAME})\s?[-./, ]\s?(?P<d>\d{{1,2}})(?!\d)")
 _BARE = re.compile(r"(?<!\d)(?P<y>20[0-4]\d)(?P<a>0[1-9]|1[0-2])(?P<b>0[1-9]|[12]\d|3[01])(?!\d)")
+_GLUED = re.compile(r"(?<=\d)(?P<y>20[0-4]\d)(?P<s>-)(?P<a>\d\d)(?P<t>-)(?P<b>\d\d)(?!\d)")
 _HAN_DIGITS = {char: str(value) for value, char in enumerate("零一二三四五六七八九")} | {"〇": "0"}
 
 
@@ -105,6 +106,7 @@ _PATTERNS = (
     (_MONTH_FIRST_MISREAD, "misread"),
     (_NUMERIC, "numeric"),
     (_BARE, "bare"),
+    (_GLUED, "glued"),
 )
 
 
@@ -127,6 +129,10 @@ def _read(segment: Segment, match: re.Match[str], style: str) -> DateFound | Non
         return _plain(span, _han_number(parts["y"]), _han_number(parts["a"]), _han_number(parts["b"]), "cjk")
     short = len(parts["y"]) == 2
     year = int(parts["y"]) + (2000 if short else 0)
+    if style == "glued":
+        # Two columns that the OCR ran together: the year may have taken a digit of the number before it.
+        date = _plain(span, year, int(parts["a"]), int(parts["b"]), "ymd")
+        return replace(date, certainty=0.8) if date else None
     if style in {"word", "misread"}:
         month = month_number(parts["m"])
         date = _plain(span, year, month, int(parts["d"]), "word") if month else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.packs.invoice.extraction.confidence import Assessment, margin_factor, ocr_factor
+from agents.packs.invoice.extraction.confidence import Assessment, margin_factor, spelling_factor
 from agents.packs.invoice.extraction.contest import Claim, contest
 from agents.packs.invoice.extraction.folding import compacted
 from agents.packs.invoice.extraction.frame import Sheet, Span
@@ -14,7 +14,7 @@ from agents.packs.invoice.extraction.relation import Link, Neighbours
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-/._#&+]*")
 _AMOUNT_LIKE = re.compile(r"^\d{1,3}(?:[.,]\d{3})*[.,]\d{2}$")
-_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d])")
+_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d])|(?<=[A-Z])O(?=0)|^[A-Z]1-")
 _KINDS = frozenset(
     {
         "number",
@@ -106,8 +106,8 @@ def _shape(text: str) -> float:
         return 0.7
     if size == 4 and re.match(r"^(?:19|20)\d\d$", text):
         return 0.6
-    if re.search(r"[a-z]{4,}", text) and digits < 3:
-        return 0.4
+    if re.search(r"[a-z]{4,}", text):
+        return 0.4 if digits < 3 else 0.7
     return 0.9 if size > 24 else 1.0
 
 
@@ -185,7 +185,16 @@ def _assess(
     note.doubt(0.75, "not_first_choice_of_label", when=not best.owned)
     note.doubt(margin_factor(_standing(best), second), "close_alternative")
     note.doubt(0.5 + 0.5 * chosen.shape, "unlikely_shape", when=chosen.shape < 0.95)
-    note.doubt(ocr_factor([chosen.span.segment.line.confidence]), "ocr_unsure")
+    note.doubt(spelling_factor(chosen.span.segment.line.confidence), "ocr_unsure")
+    note.doubt(0.75, "runs_into_neighbour", when=_runs_on(chosen.span, label))
     note.doubt(0.75, "letter_or_digit", when=bool(_SUSPECT.search(chosen.value)))
     note.support(0.5, "repeated_in_document", when=repeated)
     return note.result(), tuple(note.reasons)
+
+
+def _runs_on(span: Span, label: Label) -> bool:
+    """True when a letter or digit touches the identifier: the OCR ran two columns together."""
+    text = span.segment.text
+    glued_label = label.segment is span.segment and label.span.end == span.start
+    before = span.start > 0 and text[span.start - 1].isalnum() and not glued_label
+    return before or (span.end < len(text) and text[span.end].isalnum())

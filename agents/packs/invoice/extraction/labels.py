@@ -140,8 +140,13 @@ def _joined_by_slash(found: list[Label]) -> list[Label]:
     """``Invoice date / delivery date``: one label with the first one's meaning."""
     kept: list[Label] = []
     for label in found:
+        gap = label.segment.text[kept[-1].span.end : label.span.start].strip() if kept else ""
+        if kept and label.kind == kept[-1].kind and not any(char.isalnum() or char in ":：" for char in gap):
+            # Two languages: Rechnungsnummer / Invoice No.
+            span = Span(segment=label.segment, start=kept[-1].span.start, end=label.span.end)
+            kept[-1] = replace(kept[-1], span=span, strength=max(label.strength, kept[-1].strength))
+            continue
         if kept and label.kind != kept[-1].kind and {label.kind, kept[-1].kind} <= {"date", "other_date", "due"}:
-            gap = label.segment.text[kept[-1].span.end : label.span.start].strip()
             if gap in {"/", "=", "&", "und", "and", "et", "en", "y", "-"}:
                 span = Span(segment=label.segment, start=kept[-1].span.start, end=label.span.end)
                 kept[-1] = replace(kept[-1], span=span)
@@ -244,7 +249,8 @@ def _stands_like_label(folded: Folded, position: int, size: int) -> bool:
     phrase = folded.compact[position : position + size]
     rest = text[end:].lstrip(" .")
     if phrase in _GENERIC:
-        return folded.compact_at[position] <= 1 and (not rest or rest[0] in ":：#")
+        numbered = phrase in {"no", "nr", "n"} and rest[:1].isdigit()
+        return folded.compact_at[position] <= 1 and (not rest or rest[0] in ":：#" or numbered)
     opens = folded.compact_at[position] <= 2
     return (
         not rest

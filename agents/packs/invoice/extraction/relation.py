@@ -98,7 +98,7 @@ class Neighbours:
         """True when another label follows in the same segment, or the label's value does."""
         others = self._labels.get(label.segment.index, ())
         return (self._own_value(label) and not self._chained) or any(
-            other.span.start >= label.span.end and other.kind not in {"currency", "rate", "title"}
+            other.span.start >= label.span.end and other.kind not in {"currency", "rate", "title", label.kind}
             for other in others
         )
 
