@@ -241,6 +241,16 @@ FAULTS = [
         scripts={"lookup": output(unit="kEUR"), "code": AgentCrashed("cannot add 'kEUR' to 'EUR'")},
         late=True,
     ),
+    Fault(
+        name="wrong value, handed on twice",
+        guilty="parse",
+        scripts={
+            "parse": output(topic="sales", unit="kEUR"),
+            "lookup": output(unit="kEUR"),
+            "code": AgentCrashed("cannot add 'kEUR' to 'EUR'"),
+        },
+        late=True,
+    ),
     Fault(name="truncated JSON", guilty="code", scripts={"code": '{"total": 6.5, "confidence_sc'}),
     Fault(
         name="truncated rows",

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Coroutine
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from conductor.failure import FailurePolicy
 from conductor.journal import timestamp_of
 from conductor.verify import PlanLimits
 from conductor.wiring import RunnerSettings
-from podium.errors import AgentCrashed, CapabilityDenied, InvalidRequest
+from podium.errors import AgentCrashed, CapabilityDenied, InvalidRequest, LowConfidence
 from podium.v1 import event_pb2, status_pb2
 from tests.fakes.agents import ANSWER, NUMBER, TEXT, agent_spec, answer, held, output
 from tests.fakes.sales import PLAN, SCRIPTS, SPECS
@@ -502,5 +503,88 @@ def test_failed_attempts_use_up_the_budget() -> None:
         state = await show.perform()
         assert state.plans_refused == 1, "4 units for the plan and 2 for the failed attempts are more than 5"
         assert state.status == status_pb2.TASK_STATUS_WAITING_REVIEW
+
+    play(scenario())
+
+
+def test_a_new_plan_waits_for_the_agents_at_work_and_keeps_what_they_bring() -> None:
+    async def scenario() -> None:
+        gate = asyncio.Event()
+
+        def plan(tool: str) -> dict[str, Any]:
+            topic = {"step": 0, "field": "topic"}
+            return {
+                "steps": [
+                    {"tool": "read", "arguments": {"text": {"request": "text"}}},
+                    {"tool": "fetch", "arguments": {"topic": topic}},
+                    {"tool": tool, "arguments": {"topic": topic}},
+                    {"tool": "add", "arguments": {"rows": {"step": 1, "field": "rows"}}, "depends_on": [2]},
+                    {"tool": "write", "arguments": {"total": {"step": 3, "field": "total"}}},
+                ]
+            }
+
+        spare = agent_spec("ask_around", inputs={"topic": TEXT}, outputs={"heard": TEXT})
+        scripts = {
+            **FOUR_SCRIPTS,
+            "fetch": held(gate, output(rows=[1.0, 2.0])),
+            "browse": LowConfidence("not sure at all"),
+            "ask_around": output(heard="something"),
+        }
+        show = stage([*FOUR, spare], scripts, plan("browse"), plan("ask_around"))
+        task_id = await show.submit()
+        running = asyncio.create_task(show.run(task_id))
+        for _ in range(2000):
+            await asyncio.sleep(0.001)
+            if (await show.state(task_id)).replan_reason:
+                break
+        gate.set()
+        state = await running
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        assert show.engine.count("fetch") == 1
+        assert state.steps[1].uid == "v1s1"
+
+    play(scenario())
+
+
+def test_a_write_that_waits_for_its_retry_keeps_its_key_under_a_new_plan() -> None:
+    async def scenario() -> None:
+        def plan(tool: str) -> dict[str, Any]:
+            topic = {"step": 0, "field": "topic"}
+            return {
+                "steps": [
+                    {"tool": "parse", "arguments": {"text": {"request": "text"}}},
+                    {"tool": "pay", "arguments": {"topic": topic}},
+                    {"tool": tool, "arguments": {"topic": topic}},
+                    {
+                        "tool": "report",
+                        "arguments": {"receipt": {"step": 1, "field": "receipt"}},
+                        "depends_on": [2],
+                    },
+                ]
+            }
+
+        others = [agent_spec(name, inputs={"topic": TEXT}, outputs={name: TEXT}) for name in ("fetch", "browse")]
+        scripts = {
+            "parse": output(topic="rent"),
+            "pay": [AgentCrashed("the line went dead"), output(receipt="r1")],
+            "fetch": LowConfidence("not sure at all"),
+            "browse": output(browse="x"),
+            "report": answer("Paid [Source: S1]"),
+        }
+        slowly = replace(FAST, failure_policy=FailurePolicy(retry_delay=timedelta(seconds=5)))
+        specs = [*write_specs(idempotent=True), *others]
+        show = stage(specs, scripts, plan("fetch"), plan("browse"), settings=slowly)
+        task_id = await show.submit()
+        running = asyncio.create_task(show.run(task_id))
+        for _ in range(2000):
+            await asyncio.sleep(0.001)
+            if show.engine.count("browse"):
+                break
+        assert show.engine.count("pay") == 1
+        show.clock.advance(seconds=6)
+        state = await running
+        assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
+        keys = {call.context.idempotency_key for call in show.engine.calls if call.spec.name == "pay"}
+        assert keys == {f"{task_id}/v1s1"}
 
     play(scenario())
