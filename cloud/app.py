@@ -226,7 +226,9 @@ class App:
             "tls": not self._settings.insecure_loopback,
             "pid": os.getpid(),
         }
-        path.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+        temporary.replace(path)
         self._exits.callback(path.unlink, missing_ok=True)
 
 

@@ -39,6 +39,7 @@ MAX_DEVICE_ID_CHARACTERS = 100
 MAX_CAPABILITIES = 100
 _HELLO_WITHIN = timedelta(seconds=10)
 _REMEMBERED_SESSIONS = 10_000
+_REMEMBERED_STEPS = 10_000
 _MAX_OUTGOING = 256
 
 AcceptObservation = Callable[[str, edge_pb2.Observation], Awaitable[Acceptance]]
@@ -122,6 +123,7 @@ class DeviceHub:
         self._software_version = software_version
         self._devices: dict[str, _Device] = {}
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._attempts: OrderedDict[tuple[str, int], int] = OrderedDict()
         self._closed = False
 
     def online(self, device_id: str) -> bool:
@@ -142,7 +144,7 @@ class DeviceHub:
             raise DeviceOffline(f"device {device_id} is not connected", agent=name)
         if name not in device.capabilities:
             raise DeviceCannot(f"device {device_id} does not offer {name}", agent=name)
-        request = _step_request(invocation)
+        request = self._step_request(invocation)
         key = (request.task_id, request.step, request.attempt)
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         device.pending[key] = _Pending(request, outcome)
@@ -190,12 +192,34 @@ class DeviceHub:
         for device in self._devices.values():
             device.stream.outgoing.put_nowait(ServerUnavailable("the server is stopping"))
 
+    def _step_request(self, invocation: Invocation) -> edge_pb2.StepRequest:
+        context = invocation.context
+        # Under a new plan a step of the same index counts its attempts from 1 again, while the result of an old
+        # attempt may still be on its way: no number is given to a device twice.
+        place = (context.task_id, context.step)
+        attempt = max(context.attempt, self._attempts.pop(place, 0) + 1)
+        self._attempts[place] = attempt
+        if len(self._attempts) > _REMEMBERED_STEPS:
+            self._attempts.popitem(last=False)
+        time_limit = Duration()
+        time_limit.FromTimedelta(invocation.time_limit)
+        return edge_pb2.StepRequest(
+            task_id=context.task_id,
+            step=context.step,
+            attempt=attempt,
+            agent=invocation.spec.name,
+            input_json=canonical_json(invocation.inputs),
+            time_limit=time_limit,
+            document_sha256=context.document_sha256,
+        )
+
     def _attach(self, hello: edge_pb2.Hello) -> _Device:
         if self._closed:
             raise ServerUnavailable("the server is stopping")
         device_id = hello.device_id
         session = self._sessions.get(device_id)
-        if session is None or session.session_id != hello.session_id:
+        # A device that names no session may have started anew, so its numbers are believed anew.
+        if session is None or not hello.session_id or session.session_id != hello.session_id:
             session = _Session(session_id=hello.session_id)
         self._sessions[device_id] = session
         self._sessions.move_to_end(device_id)
@@ -263,7 +287,7 @@ class DeviceHub:
             if error.retryable:
                 raise  # not acknowledged: the device keeps it and sends it again
             # Refused for good and told so: sending it for ever would block everything behind it.
-            _LOG.warning("device %s: observation refused: %s: %s", device_id, error.code, error.message)
+            _LOG.warning("device %s: observation refused: %s (%s)", device_id, error.code, error.field)
             outcome.error.CopyFrom(_detail(error))
         return outcome
 
@@ -298,20 +322,6 @@ async def _hello(requests: AsyncIterator[edge_pb2.ConnectRequest]) -> edge_pb2.H
 def _ending(done: "asyncio.Task[None]") -> BaseException | None:
     """How a stream ends after its receiving side did."""
     return None if done.cancelled() else done.exception()
-
-
-def _step_request(invocation: Invocation) -> edge_pb2.StepRequest:
-    time_limit = Duration()
-    time_limit.FromTimedelta(invocation.time_limit)
-    return edge_pb2.StepRequest(
-        task_id=invocation.context.task_id,
-        step=invocation.context.step,
-        attempt=invocation.context.attempt,
-        agent=invocation.spec.name,
-        input_json=canonical_json(invocation.inputs),
-        time_limit=time_limit,
-        document_sha256=invocation.context.document_sha256,
-    )
 
 
 def _output(result: edge_pb2.StepResult, agent: str) -> Any:

@@ -38,6 +38,9 @@ def serve(
     flags = {"listen": listen, "data": data, "insecure_loopback": insecure_loopback or None}
     settings = load_settings(flags=flags, environment=os.environ, config=config).settings
     log_to(sys.stderr, level=settings.log_level)
+    # Agents compute on threads of this process. At Python's 5 ms, three of them made an append to the log wait for
+    # 67 ms (measured on 2 cores); at 1 ms it waits for 9 ms, and the agents lose nothing that can be measured.
+    sys.setswitchinterval(0.001)
     asyncio.run(_serve(settings, as_json=as_json))
 
 

@@ -121,7 +121,8 @@ class _Guarded:
     async def _abort(self, context: Context, error: Exception) -> Any:
         # Outside of any `except`: gRPC's abort raises an exception of its own, which must not be caught again.
         told = self._podium_error(error)
-        _LOG.info("%s ended with %s: %s", self._method, told.code, told.message)
+        # Without the message, which may quote what the caller wrote.
+        _LOG.info("%s ended with %s (%s)", self._method, told.code, told.field)
         status = grpc_rpc_status.to_status(to_status(told))
         await context.abort(status.code, status.details, status.trailing_metadata)
 
