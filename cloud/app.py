@@ -45,6 +45,9 @@ from conductor.worker import Worker
 from podium.errors import PodiumError, ServerUnavailable
 from podium.link import MAX_MESSAGE_BYTES
 from podium.v1 import blob_pb2_grpc, edge_pb2_grpc, registry_pb2_grpc, review_pb2_grpc, task_pb2_grpc
+from tools.embeddings.minilm import MiniLmEmbedder
+from tools.embeddings.multilingual import MultilingualEmbedder
+from tools.embeddings.routing import EmbedderRouter
 
 _LOG = logging.getLogger(__name__)
 

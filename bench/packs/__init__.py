@@ -1,0 +1,1 @@
+"""Packs for benchmarks only."""
