@@ -91,7 +91,9 @@ class AgentSpec(_Strict):
     validators: tuple[Validator, ...] = ()
     engine: Literal["python", "device"] = "python"
     settings: Mapping[str, Any] = {}
-    """For `python`: `callable: module:function`. For `device`: `fallback: agent` for when there is no device."""
+    """For `python`: `callable: module:function`. For `device`: `fallback: agent` for when there is no device.
+    For a write: `idempotent: true` when a second call under the same key changes nothing; then it may be asked
+    again after a crash, otherwise a person looks."""
 
     @field_validator("input_schema", "output_schema")
     @classmethod

@@ -13,7 +13,8 @@ from podium.v1 import status_pb2
 from tests.fakes.agents import held
 from tests.fakes.sales import PLAN, SCRIPTS, SPECS
 from tests.fakes.stage import Stage, stage
-from tests.unit.conductor.test_waiting import device_stage, until
+from tests.unit.conductor.test_devices import device_stage
+from tests.unit.conductor.test_waiting import until
 
 
 def play(scenario: Coroutine[Any, Any, None]) -> None:
