@@ -194,14 +194,18 @@ def _ratios(runs: list[Run]) -> dict[str, float]:
 
 
 def _table(report: dict[str, Any]) -> None:
-    _say(
-        f"{'run':<16} {'at once':>7} {'tasks/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'commits/task':>12} {'synced':>7}"
+    columns = (
+        "name",
+        "concurrency",
+        "tasks_per_s",
+        "p50_ms",
+        "p99_ms",
+        "commits_per_task",
+        "synced_commits_per_task",
     )
+    _say("  ".join(f"{name:>{max(15, len(name))}}" for name in columns))
     for run in report["runs"]:
-        _say(
-            f"{run['name']:<16} {run['concurrency']:>7} {run['tasks_per_s']:>8} {run['p50_ms']:>8} {run['p99_ms']:>8} "
-            f"{run['commits_per_task']:>12} {run['synced_commits_per_task']:>7}"
-        )
+        _say("  ".join(f"{run[name]!s:>{max(15, len(name))}}" for name in columns))
     for name, ratio in report["ratios"].items():
         _say(f"{name}: {ratio} × the tasks per second")
 

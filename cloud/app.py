@@ -127,6 +127,8 @@ class App:
             clock=clock,
             normalise=specialists.normalise,
             device_online=hub.online,
+            # Their models are read when a text is first compared, not at the start.
+            embedder=EmbedderRouter(english=MiniLmEmbedder(), multilingual=MultilingualEmbedder()),
             settings=RunnerSettings(max_interruptions=settings.max_interruptions),
         )
         server = self._server()
