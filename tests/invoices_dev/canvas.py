@@ -1,7 +1,6 @@
 """A page to draw on with Pillow, and what a scanner or phone then does to it."""
 
 import importlib.util
-import io
 import random
 from functools import lru_cache
 from pathlib import Path
@@ -90,7 +89,7 @@ class Canvas:
 
 
 def degrade(image: Image.Image, rng: random.Random, harsh: float) -> Image.Image:
-    """Rotate, blur, add noise and compress; `harsh` in [0, 1] says how much."""
+    """Rotate, blur and add noise; `harsh` in [0, 1] says how much."""
     if rng.random() < 0.7:
         image = image.rotate(
             rng.uniform(-3, 3) * min(1.0, harsh + 0.4),
@@ -105,6 +104,4 @@ def degrade(image: Image.Image, rng: random.Random, harsh: float) -> Image.Image
             0, rng.uniform(3, 14) * max(1.0, harsh), (image.height, image.width, 1)
         )
         image = Image.fromarray(np.clip(np.asarray(image, dtype=np.float32) + noise, 0, 255).astype(np.uint8))
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=rng.choice([50, 60, 75, 90]))
-    return Image.open(io.BytesIO(buffer.getvalue())).convert("RGB")
+    return image

@@ -179,6 +179,10 @@ def number_text(rng: random.Random, lang: str, day: dt.date) -> str:
 
 def make_invoice(rng: random.Random, lang: str) -> Invoice:
     label = {key: rng.choice(words) for key, words in LABELS[lang].items()}
+    if lang != "en" and rng.random() < 0.12:
+        # Export invoices say things twice.
+        for key in ("number", "date", "due", "total", "net"):
+            label[key] = f"{label[key]} / {rng.choice(LABELS['en'][key])}"
     place = rng.choice(PLACES[lang])
     day = dt.date(rng.randint(2019, 2026), rng.randint(1, 12), rng.randint(1, 28))
     due = day + dt.timedelta(days=rng.choice([7, 10, 14, 21, 30, 30, 45, 60]))

@@ -1,5 +1,6 @@
 """The currency, from the marks beside the amounts; an ambiguous mark is read with the page's countries."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.marks import CODES, COUNTRY_CURRENCY, MARK, SYMBOLS, meanings
 from agents.packs.invoice.extraction.model import Alternative, Field
 
+_CONVERSION = re.compile(
+    r"[=≈]|equivalent|exchange|conversion|umgerechnet|gegenwert|kurs|cours|contre-?valeur|tegenwaarde|cambio|汇率|折合"
+)
+"""A line that converts the total names a currency that is not the invoice's."""
 _PLAIN_WORDS = frozenset(
     {
         "try",
@@ -70,6 +75,7 @@ def choose_currency(
     elif share < 0.8:
         beside_total = any(code in meanings(mark) for mark in total_marks)
         note.doubt(0.92 if beside_total and share > 0.5 else 0.5 + 0.5 * share, "several_currencies")
+    note.doubt(0.75, "country_speaks_against", when=_against(source.mark, code, signs, setting))
     note.doubt(0.85, "mark_not_beside_amount", when=source.place == "text" and not total_marks)
     note.doubt(max(0.6, ocr_factor([source.span.segment.line.confidence])), "ocr_unsure", when=scores[code] < 1.5)
     note.support(0.5, "mark_repeated", when=sum(code in meanings(sign.mark) for sign in signs) > 2 and share > 0.8)
@@ -107,6 +113,8 @@ def _signs(
             continue
         seen.add((amount.mark_span.segment.index, amount.mark_span.start))
         is_total = amount is total
+        if not is_total and _CONVERSION.search(amount.span.segment.folded.plain):
+            continue
         yield _Sign(
             span=amount.mark_span,
             mark=amount.mark,
@@ -118,6 +126,8 @@ def _signs(
         other.index for label in labels if label.kind == "currency" for other in _next_to(sheet, label)
     }
     for segment in sheet.segments:
+        if _CONVERSION.search(segment.folded.plain) and sheet.row_of[segment.index] != total_row:
+            continue
         for match in MARK.finditer(segment.folded.plain):
             first, last = segment.folded.span(*match.span())
             if (segment.index, first) in seen:
@@ -133,6 +143,16 @@ def _signs(
             yield _Sign(
                 span=Span(segment=segment, start=first, end=last), mark=match.group(), weight=weight, place=place
             )
+
+
+def _against(mark: str, code: str, signs: Sequence[_Sign], setting: Setting) -> bool:
+    """True when an ambiguous mark beside the amounts means something else in the page's country."""
+    loose = [sign.mark for sign in signs if sign.place in {"total", "amount"} and len(meanings(sign.mark)) > 1]
+    return any(
+        _likeliest(other, setting) != code and code in meanings(other)
+        for other in {mark, *loose}
+        if other in loose
+    )
 
 
 def _next_to(sheet: Sheet, label: Label) -> Iterator:  # type: ignore[type-arg]

@@ -142,9 +142,9 @@ def _countries(sheet: Sheet) -> tuple[dict[str, float], dict[str, tuple[int, int
     weights: dict[str, float] = {}
     spans: dict[str, tuple[int, int, int]] = {}
 
-    def add(country: str, weight: float, index: int, start: int, end: int) -> None:
+    def add(country: str, weight: float, index: int, start: int, end: int, *, named: bool = True) -> None:
         weights[country] = weights.get(country, 0.0) + weight
-        if weight >= 1.0:
+        if named:
             spans.setdefault(country, (index, *sheet.segments[index].folded.span(start, end)))
 
     for segment in sheet.segments:
@@ -159,13 +159,13 @@ def _countries(sheet: Sheet) -> tuple[dict[str, float], dict[str, tuple[int, int
             (_NL_POSTCODE, "NL", 0.6),
         ):
             for match in pattern.finditer(text):
-                add(country, weight, segment.index, *match.span())
+                add(country, weight, segment.index, *match.span(), named=False)
         for match in _IBAN_COUNTRY.finditer(text):
             add(match[1].upper(), 1.2, segment.index, *match.span())
         for match in _VAT_COUNTRY.finditer(text):
             add({"atu": "AT", "che": "CH"}.get(match[1], match[1].upper()), 1.0, segment.index, *match.span())
         for match in _PHONE.finditer(text):
-            add(_PHONE_COUNTRY.get(match[1], "US"), 0.4, segment.index, *match.span())
+            add(_PHONE_COUNTRY.get(match[1], "US"), 0.4, segment.index, *match.span(), named=False)
     return weights, spans
 
 

@@ -172,13 +172,31 @@ def _median_angle(lines: Sequence[TextLine]) -> float:
     """The direction most of the text runs in, radians; long lines know it best."""
     if not lines:
         return 0.0
-    longest = sorted(lines, key=lambda line: -len(line.text))[: max(3, len(lines) // 3)]
-    # Round a 180-degree page's angles to one side: the median of -179 and 179 would be 0.
-    angles = [line.angle_degrees for line in longest]
-    about = statistics.median(angles)
-    if abs(about) > 135 or statistics.pstdev(angles) > 90:
-        angles = [angle % 360 for angle in angles]
-    return math.radians(statistics.median(angles))
+    angles = [(line.angle_degrees, _length(line)) for line in lines]
+    # Measure from the commonest quarter turn: the median of -179 and 179 must not be 0.
+    quarters = [round(angle / 90) % 4 for angle, _ in angles]
+    turn = max(
+        range(4),
+        key=lambda quarter: sum(
+            length for (_, length), own in zip(angles, quarters, strict=True) if own == quarter
+        ),
+    )
+    # A line's angle is known the better the longer it is.
+    offsets = sorted(
+        ((angle - 90 * turn + 180) % 360 - 180, length * length)
+        for (angle, length), own in zip(angles, quarters, strict=True)
+        if own == turn
+    )
+    half, reached = sum(weight for _, weight in offsets) / 2, 0.0
+    for offset, weight in offsets:
+        reached += weight
+        if reached >= half:
+            return math.radians(90 * turn + offset)
+    return math.radians(90 * turn)
+
+
+def _length(line: TextLine) -> float:
+    return math.hypot(line.quad[2] - line.quad[0], line.quad[3] - line.quad[1])
 
 
 def _edges(text: str) -> tuple[float, ...]:

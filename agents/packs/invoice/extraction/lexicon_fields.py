@@ -95,7 +95,7 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         total incl gst|total inc gst|total including gst|net payable|total charges|total value|total due now|
         total with tax|total with vat|total balance due|pay this amount|invoice amount|total incl|order total|
         final total|invoice value|total after tax|total cost|total new charges|total current charges|
-        amount charged|credit total|total credit|charged|payable amount|total owed|amount owing|amount owed|
+        amount charged|credit total|total credit|payable amount|total owed|amount owing|amount owed|
         total sum|sum total|total inclusive of vat|to pay|total invoice amount incl vat|total amount incl vat|
         amount incl vat|amount including vat|total amount including vat|total vat incl|invoice grand total|
         total inclusive|total amount due and payable|now due|bill total|gesamtbetrag|rechnungsbetrag|
