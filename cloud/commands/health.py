@@ -23,6 +23,7 @@ from cloud.specialists import load_specialists
 from podium.cli import emit
 from podium.client import Client
 from podium.errors import PodiumError, ServerUnavailable
+from podium.import_names import check_import_names
 from podium.link import Address, sync_channel
 from tools.models.pinned import committed_models, verified_path
 
@@ -53,7 +54,12 @@ def health_check(
     Without --server and without a running one, a server is started for the check, so that the embedded default is
     what is looked at.
     """
-    checks = [_tried("packs", _packs), _tried("models", _models), _tried("disk", lambda: _disk(data))]
+    checks = [
+        _tried("environment", _environment),
+        _tried("packs", _packs),
+        _tried("models", _models),
+        _tried("disk", lambda: _disk(data)),
+    ]
     try:
         with serving_address(server, ca, data) as address:
             checks.append(_tried("server", lambda: _serving(address)))
@@ -79,6 +85,11 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
         return Check(name=name, ok=True, detail=look())
     except PodiumError as error:
         return Check(name=name, ok=False, detail=f"{error.code}: {error.message} {error.next_step}")
+
+
+def _environment() -> str:
+    check_import_names()
+    return "no other distribution uses Podium's import names"
 
 
 def _packs() -> str:

@@ -14,6 +14,7 @@ from cloud.app import App, build
 from cloud.logs import log_to
 from cloud.settings import Settings, load_settings
 from podium.cli import emit
+from podium.import_names import check_import_names
 
 app = typer.Typer()
 
@@ -35,6 +36,7 @@ def serve(
     The first line on stdout says where it listens; logs go to stderr as JSON lines. Every setting can also stand
     in the TOML file or in PODIUM_* variables: `podium config show` lists them.
     """
+    check_import_names()
     flags = {"listen": listen, "data": data, "insecure_loopback": insecure_loopback or None}
     settings = load_settings(flags=flags, environment=os.environ, config=config).settings
     log_to(sys.stderr, level=settings.log_level)

@@ -1,8 +1,9 @@
-"""The `podium` command: loads its groups from the entry points `podium.commands`, one module a group.
+"""The `podium` command: finds its groups by the entry points `podium.commands`, named after their commands.
 
 A group is a `typer.Typer` called `app`. One without a name of its own adds its commands at the top level
-(`podium serve`); one with a name becomes a sub-command (`podium task ...`). A group whose libraries are not
-installed is left out, so that a device has a device's command line; `podium --help` says which are left out.
+(`podium serve`); one with a name becomes a sub-command (`podium task ...`). Only the group that is called is
+imported: a device does not load the cloud. A group whose libraries are not installed is left out, and
+`podium --help` says so.
 """
 
 import json
@@ -21,35 +22,43 @@ _OUR_TOP_LEVELS = ("agents", "cloud", "conductor", "edge", "federation", "podium
 
 def main() -> None:
     """Run the command line; exit status 0 only on success."""
-    app = build()
+    app = build(sys.argv[1] if len(sys.argv) > 1 else "")
     try:
         app(prog_name="podium")
     except PodiumError as error:
         fail(error, as_json="--json" in sys.argv)
 
 
-def build() -> typer.Typer:
-    """The whole command line, from the groups that can be loaded here."""
-    loaded: list[typer.Typer] = []
+def build(command: str = "") -> typer.Typer:
+    """The command line with the group of one top-level command, or with every group that can be loaded here."""
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    wanted = [entries[command]] if command in entries else [entries[name] for name in sorted(entries)]
+    groups: dict[str, typer.Typer] = {}
     left_out: list[str] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda item: item.name):
+    for entry in wanted:
+        if entry.value in groups:
+            continue
         try:
-            loaded.append(_load(entry))
+            groups[entry.value] = _load(entry)
         except ModuleNotFoundError as error:
             if error.name is not None and error.name.split(".")[0] in _OUR_TOP_LEVELS:
                 raise
             left_out.append(f"{entry.name} (needs {error.name})")
-    epilog = "Not installed here: " + ", ".join(left_out) if left_out else None
     app = typer.Typer(
         name="podium",
         help="Podium: light agents at the edge, a planning conductor in the cloud, answers with their sources.",
-        epilog=epilog,
+        epilog="Not installed here: " + ", ".join(left_out) if left_out else None,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for group in loaded:
+
+    @app.callback()
+    def keep_commands_named() -> None:
+        """With one command alone typer would drop its name."""
+
+    for group in groups.values():
         app.add_typer(group)
     return app
 

@@ -65,7 +65,9 @@ def test_every_error_has_its_own_code_a_status_and_advice():
         assert kind.__doc__, kind
 
 
-@pytest.mark.parametrize("kind", sorted(catalogue().values(), key=lambda kind: kind.code), ids=lambda kind: kind.code)
+@pytest.mark.parametrize(
+    "kind", sorted(catalogue().values(), key=lambda kind: kind.code), ids=lambda kind: kind.code
+)
 def test_an_error_survives_the_wire(kind):
     sent = kind.__new__(kind)
     PodiumError.__init__(sent, "das Gerät 失败 🚫", evidence=["a", "b"], agent="coder", field="text")
