@@ -51,6 +51,8 @@ from tools.embeddings.routing import EmbedderRouter
 
 _LOG = logging.getLogger(__name__)
 
+BLOBS = "blobs"
+"""Name under which agents that read attachments find the blob store among their resources."""
 SERVER_FILE = "server.json"
 SERVICES = (
     "podium.v1.TaskService",
@@ -113,7 +115,7 @@ class App:
         limits = BlobLimits(blob_bytes=settings.blob_max_bytes, all_bytes=settings.blobs_max_bytes)
         blobs = BlobStore(data / "blobs", limits, now=clock())
         specialists = load_specialists(settings.packs)
-        resources = build_resources(specialists.packs, data, {AUDIT_LOG: audit_log})
+        resources = build_resources(specialists.packs, data, {AUDIT_LOG: audit_log, BLOBS: blobs})
         python = PythonEngine(resources, threads=settings.agent_threads)
         self._exits.callback(python.close)
         desk = TaskDesk(self.bus, specialists.registry, clock)
