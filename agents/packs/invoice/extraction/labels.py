@@ -146,11 +146,11 @@ def _joined_by_slash(found: list[Label]) -> list[Label]:
             span = Span(segment=label.segment, start=kept[-1].span.start, end=label.span.end)
             kept[-1] = replace(kept[-1], span=span, strength=max(label.strength, kept[-1].strength))
             continue
-        if kept and label.kind != kept[-1].kind and {label.kind, kept[-1].kind} <= {"date", "other_date", "due"}:
-            if gap in {"/", "=", "&", "und", "and", "et", "en", "y", "-"}:
-                span = Span(segment=label.segment, start=kept[-1].span.start, end=label.span.end)
-                kept[-1] = replace(kept[-1], span=span)
-                continue
+        joined = gap in {"/", "=", "&", "und", "and", "et", "en", "y", "-"}
+        if kept and joined and {label.kind, kept[-1].kind} <= {"date", "other_date", "due"}:
+            span = Span(segment=label.segment, start=kept[-1].span.start, end=label.span.end)
+            kept[-1] = replace(kept[-1], span=span)
+            continue
         kept.append(label)
     return kept
 

@@ -35,6 +35,8 @@ _DUE = (
     "reste",
     "solde",
 )
+_CANDIDATES = 12
+"""Amounts tried for one role; no honest page has more, and the trials multiply."""
 _UNNAMED = 0.2
 """Score of an amount that no label names."""
 _SUBTRACTED = (
@@ -132,7 +134,7 @@ def reckon(
     roles = label_roles(labels, amounts, neighbours)
     for kind, extra in columns.roles.items():
         roles[kind] = sorted([*roles.get(kind, ()), *extra], key=lambda role: -role.score)
-    totals = _best_by_amount(roles.get("total", ()))
+    totals = _best_by_amount(roles.get("total", ()))[:_CANDIDATES]
     totals += _unnamed(roles, amounts, {role.index for role in totals})
     if not totals:
         return Reckoning(total=None, net=_first(roles, "net"))
@@ -166,7 +168,7 @@ def _best_by_amount(roles: Sequence[Role]) -> list[Role]:
     for role in roles:
         if role.index not in best or role.score > best[role.index].score:
             best[role.index] = role
-    return list(best.values())
+    return sorted(best.values(), key=lambda role: -role.score)
 
 
 def _unnamed(roles: Mapping[str, Sequence[Role]], amounts: Sequence[Amount], known: set[int]) -> list[Role]:
@@ -240,7 +242,7 @@ def _parts(
     sums = {Decimal(0)} | {
         sum(combo, Decimal(0)) for size in range(1, len(extras) + 1) for combo in combinations(extras, size)
     }
-    nets = [role for role in _best_by_amount(roles.get("net", ())) if role.index != total.index]
+    nets = [role for role in _best_by_amount(roles.get("net", ())) if role.index != total.index][:_CANDIDATES]
     for taxes in _tax_sets(roles, total):
         tax = sum((amounts[role.index].value for role in taxes), Decimal(0))
         for net in nets:
