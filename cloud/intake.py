@@ -23,6 +23,8 @@ from podium.v1 import blob_pb2, edge_pb2, event_pb2, task_pb2
 from tools.document.reading import DocumentReading, ReadingFormatError
 
 MAX_ATTACHMENTS = 20
+MAX_CROPS = 800
+"""Crops of doubtful lines beside what a device read: 40 a page on 20 pages, which is what it sends at most."""
 MAX_LABELS = 32
 MAX_LABEL_NAME_CHARACTERS = 63
 MAX_LABEL_CHARACTERS = 256
@@ -76,7 +78,7 @@ class Intake:
             request_id=checked_uuid(request.request_id, "request_id"),
             text=checked_text(request.text, "text", max_characters=MAX_TEXT_CHARACTERS, required=True),
             as_of=timestamp_of(checked_moment(request.as_of, "as_of") if request.HasField("as_of") else now),
-            attachments=await self._checked_blobs(request.attachments, "attachments"),
+            attachments=await self._checked_blobs(request.attachments, "attachments", at_most=MAX_ATTACHMENTS),
             expire_time=timestamp_of(now + limit),
             priority=request.priority,
             labels=_checked_labels(request.labels),
@@ -99,7 +101,7 @@ class Intake:
                 observation.text, "text", max_characters=MAX_TEXT_CHARACTERS, required=not observation.kind
             ),
             as_of=timestamp_of(_seen_at(observation, now)),
-            attachments=await self._checked_blobs(observation.blobs, "blobs"),
+            attachments=await self._checked_blobs(observation.blobs, "blobs", at_most=MAX_CROPS),
             expire_time=timestamp_of(now + self._task_limit),
             caller=device_id,
             device_id=device_id,
@@ -112,9 +114,11 @@ class Intake:
         trace_id = self._new_id().replace("-", "")
         return await self._desk.accept(self._new_id(), accepted, trace_id=trace_id)
 
-    async def _checked_blobs(self, blobs: Sequence[blob_pb2.BlobRef], field: str) -> Sequence[blob_pb2.BlobRef]:
-        if len(blobs) > MAX_ATTACHMENTS:
-            raise InvalidRequest(f"{len(blobs)} {field}; {MAX_ATTACHMENTS} are allowed", field=field)
+    async def _checked_blobs(
+        self, blobs: Sequence[blob_pb2.BlobRef], field: str, *, at_most: int
+    ) -> Sequence[blob_pb2.BlobRef]:
+        if len(blobs) > at_most:
+            raise InvalidRequest(f"{len(blobs)} {field}; {at_most} are allowed", field=field)
         for index, blob in enumerate(blobs):
             place = f"{field}[{index}]"
             checked_blob_labels(blob, place)

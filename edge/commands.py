@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from edge.device import Device, default_device_id
-from edge.watching import FolderSource
+from edge.watching import FolderSource, Found
 from podium.cli import emit
 from podium.errors import InvalidRequest, PodiumError
 from podium.link import Address
@@ -19,6 +19,7 @@ from podium.status import task_status_name
 from podium.v1 import status_pb2, task_pb2
 
 POLL_INTERVAL_S = 0.5
+TRY_AGAIN_AFTER_S = 10.0
 ONCE_ATTEMPTS = 5
 
 app = typer.Typer(
@@ -87,19 +88,51 @@ async def _once(address: Address, path: Path, device_id: str, threads: int) -> d
 async def _watch(address: Address, folder: Path, device_id: str, threads: int, *, as_json: bool) -> None:
     source = FolderSource(folder)
     _say(f"{device_id} watches {folder}")
-    async with Device(address, device_id=device_id, threads=threads, on_state=_say) as device:
+    async with Device(address, device_id=device_id, threads=threads, folder=folder, on_state=_say) as device:
         while True:
-            for found in source.new_files(now_s=time.time()):
-                try:
-                    task_id = await device.send(await device.read(found.path))
-                except PodiumError as error:
-                    # A file that cannot be read stays where it is and is not tried for ever.
-                    _say(f"{found.path.name} refused: {error.code}: {error.message} {error.next_step}")
-                    source.handled(found, f"{error.code}: {error.message}")
-                    continue
-                source.handled(found, task_id)
-                _show(answer_of(await device.wait(task_id)) | {"file": found.path.name}, as_json=as_json)
+            try:
+                for found in source.new_files(now_s=time.time()):
+                    await _one_file(device, source, found, as_json=as_json)
+            except OSError as error:
+                # A share that is away or a full disk; what was sent is known to the cloud when it is sent again.
+                _say(f"{folder} cannot be used now: {error}")
+                await asyncio.sleep(TRY_AGAIN_AFTER_S)
+            except PodiumError as error:
+                if device.given_up:
+                    raise
+                _say(f"to be tried again: {error.code}: {error.message}")
+                await asyncio.sleep(TRY_AGAIN_AFTER_S)
             await asyncio.sleep(POLL_INTERVAL_S)
+
+
+async def _one_file(device: Device, source: FolderSource, found: Found, *, as_json: bool) -> None:
+    """Read, send and show one file of the folder.
+
+    Raises:
+        PodiumError: it was not sent, or its answer cannot be had, for reasons that lie elsewhere; the file is
+            still to be done, or its task goes on in the cloud.
+        OSError: what was done cannot be noted.
+    """
+
+    def refuse(error: PodiumError) -> None:
+        # A file that cannot be used stays where it is and is not tried for ever.
+        _say(f"{found.path.name} refused: {error.code}: {error.message} {error.next_step}")
+        source.handled(found, f"{error.code}: {error.message}")
+
+    try:
+        seen = await device.read(found.path)
+    except PodiumError as error:
+        refuse(error)
+        return
+    try:
+        task_id = await device.send(seen)
+    except InvalidRequest as error:
+        if device.given_up:
+            raise
+        refuse(error)
+        return
+    source.handled(found, task_id)
+    _show(answer_of(await device.wait(task_id)) | {"file": found.path.name}, as_json=as_json)
 
 
 def answer_of(task: task_pb2.Task) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import socket
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -14,7 +15,7 @@ from typing import Any, Self, TypeVar
 from edge.link import DeviceLink
 from edge.pipeline import DocumentPipeline, DocumentSeen
 from podium.client import AsyncClient
-from podium.errors import NotFound
+from podium.errors import NotFound, ServerUnavailable
 from podium.link import Address
 from podium.v1 import blob_pb2, edge_pb2, task_pb2
 from tools.document.places import reread_places
@@ -23,6 +24,7 @@ from tools.document.reader import DocumentReader
 T = TypeVar("T")
 
 OBSERVATION_KIND = "document_reading"
+_TRY_AGAIN_AFTER_S = 1.0
 PAGE_REREAD = "page_reread"
 """Name of the agent a device runs for the cloud, as its manifest says it."""
 
@@ -43,10 +45,21 @@ class Device:
         device_id: str,
         threads: int,
         attempts: int | None = None,
+        folder: Path | None = None,
         on_state: Callable[[str], None] = lambda state: None,
     ) -> None:
+        """Load the models; entering connects.
+
+        Args:
+            address: the cloud.
+            device_id: the device's name.
+            threads: threads of one model run.
+            attempts: see `DeviceLink.run`.
+            folder: where documents seen before a restart may still lie.
+            on_state: told about the connection, in words.
+        """
         self._address = address
-        self._pipeline = DocumentPipeline(DocumentReader(threads=threads), device_id=device_id)
+        self._pipeline = DocumentPipeline(DocumentReader(threads=threads), device_id=device_id, folder=folder)
         self._attempts = attempts
         self._link = DeviceLink(
             address,
@@ -86,9 +99,10 @@ class Device:
 
         Raises:
             ServerUnavailable: the cloud cannot be reached and `attempts` are used up.
+            InvalidRequest: the cloud refused it; sending it again changes nothing.
         """
         blobs = [
-            await self._unless_link_fails(self._client.upload_bytes(data, media_type=crop.media_type))
+            await self._patiently(partial(self._client.upload_bytes, data, media_type=crop.media_type))
             for crop, data in seen.scan.crops
         ]
         observation = observation_of(seen, blobs, observed_at=datetime.now(UTC))
@@ -96,7 +110,22 @@ class Device:
 
     async def wait(self, task_id: str) -> task_pb2.Task:
         """Follow a task until it has ended or waits for a person."""
-        return await self._unless_link_fails(self._client.wait(task_id))
+        return await self._patiently(partial(self._client.wait, task_id))
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the link has ended for good."""
+        return self._running is not None and self._running.done()
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of `work`, which is begun anew while the cloud is away and the link keeps trying."""
+        while True:
+            try:
+                return await self._unless_link_fails(work())
+            except ServerUnavailable:
+                if self.given_up:
+                    raise
+            await asyncio.sleep(_TRY_AGAIN_AFTER_S)
 
     async def _unless_link_fails(self, work: Awaitable[T]) -> T:
         """The result of `work`; when the link gives up first, the link's error."""

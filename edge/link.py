@@ -14,9 +14,9 @@ from datetime import timedelta
 
 import grpc
 
-from podium.errors import InternalError, PodiumError, ServerUnavailable
-from podium.link import Address, async_channel
-from podium.rpc_status import from_rpc_error
+from podium.errors import InvalidRequest, LimitExceeded, PodiumError, ServerUnavailable
+from podium.link import MAX_MESSAGE_BYTES, Address, async_channel
+from podium.rpc_status import error_of, from_rpc_error
 from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
 
 StepHandler = Callable[[edge_pb2.StepRequest], Awaitable[bytes]]
@@ -25,6 +25,15 @@ StepHandler = Callable[[edge_pb2.StepRequest], Awaitable[bytes]]
 FIRST_DELAY = timedelta(seconds=0.5)
 LAST_DELAY = timedelta(seconds=30)
 _PERMANENT = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
+_LARGEST_PART_BYTES = MAX_MESSAGE_BYTES - 1024
+"""Of an observation or an output; the rest of its message is small."""
+
+
+class ObservationRefused(InvalidRequest):
+    """The cloud will not take what the device saw."""
+
+    code = "OBSERVATION_REFUSED"
+    advice = "Read the cloud's message; sending the same again changes nothing."
 
 
 class DeviceLink:
@@ -61,8 +70,15 @@ class DeviceLink:
         """Send an observation and return the id of the task it became, once that is on disk in the cloud.
 
         Raises:
-            PodiumError: the cloud refused it, with the cloud's own error.
+            InvalidRequest: the cloud refused it, with the cloud's own error, or it is too large to travel.
         """
+        if (size_bytes := observation.ByteSize()) > _LARGEST_PART_BYTES:
+            # The cloud would end the connection over it, and every reconnect would send it again.
+            raise InvalidRequest(
+                f"the observation has {size_bytes} bytes; {_LARGEST_PART_BYTES} can be sent",
+                next_step="Split the document and scan its parts.",
+                field="payload_json",
+            )
         outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._outcomes[observation.observation_id] = outcome
         self._enqueue(edge_pb2.ConnectRequest(observation=observation))
@@ -75,13 +91,15 @@ class DeviceLink:
         """Connect, and connect again with growing, jittered delays whenever the connection ends.
 
         Args:
-            attempts: give up after this many failed attempts in a row; None never gives up.
+            attempts: give up after this many failed attempts in a row, or after twice as many when the cloud has
+                answered before, because then it is restarting; None never gives up.
 
         Raises:
             ServerUnavailable: `attempts` were used up.
             PodiumError: the cloud will never accept this device.
         """
         failures = 0
+        known = False
         while True:
             welcomed = False
 
@@ -94,10 +112,13 @@ class DeviceLink:
                 error: PodiumError = ServerUnavailable("the cloud closed the connection")
             except grpc.aio.AioRpcError as rpc_error:
                 error = from_rpc_error(rpc_error)
-                if rpc_error.code() in _PERMANENT:
+                # What is wrong with the greeting stays wrong; after it, connecting again can put things right.
+                misfit = not welcomed and rpc_error.code() is grpc.StatusCode.INVALID_ARGUMENT
+                if misfit or rpc_error.code() in _PERMANENT:
                     raise error from rpc_error
             failures = 1 if welcomed else failures + 1
-            if attempts is not None and failures >= attempts:
+            known = known or welcomed
+            if attempts is not None and failures >= attempts * (2 if known else 1):
                 raise ServerUnavailable(f"{self._address.target} cannot be reached: {error.message}") from error
             self._on_state(f"not connected: {error.message}")
             ceiling_s = min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 10)).total_seconds()
@@ -157,8 +178,12 @@ class DeviceLink:
         else:
             detail = outcome.error
             waiting.set_exception(
-                InternalError(
-                    f"{detail.code}: {detail.message}", next_step=detail.next_step, evidence=detail.evidence
+                error_of(
+                    detail.code,
+                    detail.message,
+                    otherwise=ObservationRefused,
+                    next_step=detail.next_step,
+                    evidence=detail.evidence,
                 )
             )
 
@@ -175,7 +200,10 @@ class DeviceLink:
         result = edge_pb2.StepResult(task_id=request.task_id, step=request.step, attempt=request.attempt)
         try:
             async with asyncio.timeout(request.time_limit.ToTimedelta().total_seconds() or None):
-                result.output_json = await self._handle_step(request)
+                output = await self._handle_step(request)
+            if len(output) > _LARGEST_PART_BYTES:
+                raise LimitExceeded(f"the output has {len(output)} bytes; {_LARGEST_PART_BYTES} can be sent")
+            result.output_json = output
         except PodiumError as error:
             result.error.CopyFrom(_detail(error))
         except TimeoutError:
@@ -185,6 +213,11 @@ class DeviceLink:
                     message=f"{request.agent} ran out of time on the device",
                     agent=request.agent,
                 )
+            )
+        except Exception as error:  # noqa: BLE001 - the cloud is told, instead of waiting for its time limit
+            message = f"{request.agent} raised {type(error).__name__}: {str(error)[:300]}"
+            result.error.CopyFrom(
+                result_pb2.ErrorDetail(code="AGENT_CRASHED", message=message, agent=request.agent)
             )
         self._enqueue(edge_pb2.ConnectRequest(step_result=result))
 

@@ -5,8 +5,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
+from edge.watching import SUFFIXES
 from podium.errors import InvalidRequest
 from tools.document.reader import DocumentReader, ScannedDocument
+from tools.document.reading import content_hash
 
 QUESTION = "Check this invoice."
 MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -28,8 +30,12 @@ class DocumentSeen:
 class DocumentPipeline:
     """Reads documents and remembers the last few, so that the cloud can ask for a place to be read again."""
 
-    def __init__(self, reader: DocumentReader, *, device_id: str, question: str = QUESTION) -> None:
+    def __init__(
+        self, reader: DocumentReader, *, device_id: str, folder: Path | None = None, question: str = QUESTION
+    ) -> None:
+        """Read with `reader`; what was seen before a restart is looked for in `folder`."""
         self._reader = reader
+        self._folder = folder
         self._device_id = device_id
         self._question = question
         self._scans: OrderedDict[str, ScannedDocument] = OrderedDict()
@@ -56,7 +62,7 @@ class DocumentPipeline:
         if (scan := self._scans.get(sha256)) is not None:
             self._scans.move_to_end(sha256)
             return scan
-        path = self._paths.get(sha256)
+        path = self._paths.get(sha256) or self._found(sha256)
         if path is None or not path.exists():
             return None
         scan = self._reader.open(self._bytes(path), path.name)
@@ -64,6 +70,15 @@ class DocumentPipeline:
             return None
         self._remember(scan)
         return scan
+
+    def _found(self, sha256: str) -> Path | None:
+        """The file of that content in the folder: after a restart the cloud may still ask about it."""
+        for path in sorted(self._folder.iterdir()) if self._folder is not None else ():
+            if path.suffix.lower() not in SUFFIXES or not path.is_file():
+                continue
+            if path.stat().st_size <= MAX_FILE_BYTES and content_hash(path.read_bytes()) == sha256:
+                return path
+        return None
 
     def _remember(self, scan: ScannedDocument) -> None:
         self._scans[scan.reading.sha256] = scan

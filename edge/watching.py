@@ -40,7 +40,10 @@ class FolderSource:
         for path in self._folder.iterdir():
             if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES or not path.is_file():
                 continue
-            stat = path.stat()
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                continue  # It was moved away in between.
             age_s = now_s - stat.st_mtime
             if 0 <= age_s < SETTLE_TIME.total_seconds():
                 continue

@@ -5,6 +5,7 @@ request field is at fault, `RetryInfo` where a retry may help. The whole status 
 trailers turn into RESOURCE_EXHAUSTED on the way.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import grpc
@@ -102,14 +103,33 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
     if not found:
         return None
     field = bad_request.field_violations[0].field if bad_request.field_violations else ""
-    kind = catalogue().get(info.reason) or _BY_STATUS.get(_code(status.code), InternalError)
-    return kind(
+    return error_of(
+        info.reason,
         status.message,
+        otherwise=_BY_STATUS.get(_code(status.code), InternalError),
         next_step=info.metadata.get("next_step", ""),
         evidence=tuple(debug.stack_entries),
         agent=info.metadata.get("agent", ""),
         field=field,
     )
+
+
+def error_of(
+    code: str,
+    message: str,
+    *,
+    otherwise: type[PodiumError],
+    next_step: str = "",
+    evidence: Sequence[str] = (),
+    agent: str = "",
+    field: str = "",
+) -> PodiumError:
+    """An error that travelled, as its own class; `otherwise` when this process does not know its code."""
+    kind = catalogue().get(code, otherwise)
+    error = kind.__new__(kind)
+    # Some classes are made from more than travels, e.g. the expression of a rule; what all have is set here.
+    PodiumError.__init__(error, message, next_step=next_step, evidence=evidence, agent=agent, field=field)
+    return error
 
 
 def _code(number: int) -> grpc.StatusCode:

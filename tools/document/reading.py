@@ -164,7 +164,7 @@ class DocumentReading:
                     for item in value.get("crops", ())
                 ),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ReadingFormatError(f"not a document reading: {error!r}") from error
 
 

@@ -84,10 +84,14 @@ def blob_of_bytes(data: bytes, *, media_type: str, file_name: str = "") -> blob_
 def upload_chunks(
     content: BinaryIO, blob: blob_pb2.BlobRef, offset_bytes: int
 ) -> Iterator[blob_pb2.UploadRequest]:
-    """The messages of an upload from `offset_bytes` on; the first names the blob."""
+    """The messages of an upload from `offset_bytes` on; the first names the blob, and there always is one.
+
+    An upload of which only the end was lost, and an empty file, must be told to the server too.
+    """
     content.seek(offset_bytes)
-    first = True
-    while chunk := content.read(CHUNK_BYTES):
-        yield blob_pb2.UploadRequest(blob=blob if first else None, offset_bytes=offset_bytes, data=chunk)
-        first = False
+    chunk = content.read(CHUNK_BYTES)
+    yield blob_pb2.UploadRequest(blob=blob, offset_bytes=offset_bytes, data=chunk)
+    while chunk:
         offset_bytes += len(chunk)
+        if chunk := content.read(CHUNK_BYTES):
+            yield blob_pb2.UploadRequest(offset_bytes=offset_bytes, data=chunk)

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from edge.link import DeviceLink
-from podium.errors import InternalError, InvalidRequest, ServerUnavailable
+from podium.errors import InvalidRequest, ServerUnavailable
 from podium.link import Address
 from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
 
@@ -111,7 +111,7 @@ def test_what_was_not_acknowledged_is_sent_again_with_its_number():
 def test_a_refusal_reaches_the_sender():
     async def scenario():
         async with linked(ScriptedCloud(refuse=True)) as link:
-            with pytest.raises(InternalError, match="INVALID_REQUEST: no"):
+            with pytest.raises(InvalidRequest, match="no"):
                 await _within(link.send(_observation("o1")))
 
     asyncio.run(scenario())
