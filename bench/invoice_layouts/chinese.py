@@ -184,6 +184,7 @@ def chinese_sum(amount: Decimal) -> str:
             zero = False
         if part:
             text += _SECTIONS[index]
+            zero = False
     jiao, fen = divmod(cents, 10)
     text = (text or "零") + "圆"
     if not cents:

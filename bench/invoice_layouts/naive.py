@@ -9,7 +9,7 @@ from tools.document.reading import DocumentReading, TextLine
 
 _NUMBER = re.compile(
     r"(?:invoice|rechnung|rechnungs|facture|factuur|factura|发票)\W{0,3}(?:number|nummer|no|nr|num|n|#|号码|编号|号)?"
-    r"[\s.:°ºo#：-]*([A-Z]{0,4}[-/]?\d[\w/.-]{2,})",
+    r"[\s.:°ºo#：-]*([A-Z]{0,4}[-/]?\d[\w/.-]+)",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\b(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})|\b(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})\b")
