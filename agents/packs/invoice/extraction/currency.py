@@ -135,7 +135,8 @@ def _signs(
             in_total_row = sheet.row_of[segment.index] == total_row
             labelled = segment.index in near_labels
             printed = segment.text[first:last]
-            if match.group() in _PLAIN_WORDS and not labelled and not in_total_row:
+            spelled = "in euro" in segment.folded.plain
+            if match.group() in _PLAIN_WORDS and not (labelled or in_total_row or spelled):
                 continue
             if match.group().upper() in CODES and not printed.isupper() and not labelled:
                 continue

@@ -13,8 +13,9 @@ from agents.packs.invoice.extraction.model import Alternative, Field
 from agents.packs.invoice.extraction.relation import Link, Neighbours
 
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-/._#&+]*")
+_PREFIXED = re.compile(r"^[A-Z]{1,5}[-/]?\d{3,}")
 _AMOUNT_LIKE = re.compile(r"^\d{1,3}(?:[.,]\d{3})*[.,]\d{2}$")
-_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d])|(?<=[A-Z])O(?=0)|^[A-Z]1-")
+_SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d-])|^l(?=\d)|(?<=[A-Z])O(?=0)|^[A-Z]1-")
 _KINDS = frozenset(
     {
         "number",
@@ -120,13 +121,10 @@ def choose_number(
     def worth(label: Label, index: int, link: Link) -> float:
         shape = identifiers[index].shape
         if label.kind == "title":
-            return (
-                0.62 * shape
-                if link.place == "same" and link.score > 0.9
-                else 0.5 * shape
-                if link.place == "right" and link.score > 0.85
-                else 0.0
-            )
+            prefixed = bool(_PREFIXED.match(identifiers[index].value))
+            if link.place == "same" and link.score > 0.9:
+                return 0.62 * shape
+            return 0.5 * shape if link.place == "right" and link.score > (0.7 if prefixed else 0.85) else 0.0
         return shape
 
     claims = contest(

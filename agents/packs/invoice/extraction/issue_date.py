@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from agents.packs.invoice.extraction.confidence import Assessment, margin_factor, ocr_factor
 from agents.packs.invoice.extraction.contest import Claim, contest
 from agents.packs.invoice.extraction.dates import DateFound
-from agents.packs.invoice.extraction.frame import Sheet
+from agents.packs.invoice.extraction.frame import Segment, Sheet
 from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.model import Alternative, Field
 from agents.packs.invoice.extraction.relation import Link, Neighbours
@@ -34,6 +34,7 @@ _ORIGINAL = (
     "original",
 )
 _PLACE = re.compile(r"[A-ZÀ-Þ][^\d,:]{2,25}(?:,|\s)\s?(?:den|der|le|the|de|op|a|am|on)?")
+_OF = re.compile(r"(?:^|\s)(?:vom|du|del|van|dated|le|d\.d\.|of|den|de fecha)$", re.IGNORECASE)
 _TIME = re.compile(r"[,/-]?\s?\d{1,2}[:.]\d\d")
 _TERM_DAYS = re.compile(r"(?<!\d)(\d{1,3})\s?(?:days?|tagen?|jours?|dagen|dias|giorni|天|日内)")
 
@@ -63,7 +64,7 @@ def choose_dates(
     due_claims = [claim for claim in claims.get("due", ()) if issued is None or claim.value != issued[0].value]
     due = _pick("due", due_claims, dates, sheet)
     if issued is None:
-        return _unlabelled(claims, dates, sheet), _field("due_date", due, dates, None, sheet)
+        return _unlabelled(claims, dates, labels, sheet), _field("due_date", due, dates, None, sheet)
     return _field("date", issued, dates, due, sheet), _field("due_date", due, dates, issued, sheet)
 
 
@@ -131,7 +132,9 @@ def _compare(note: Assessment, name: str, day: dt.date, partner: dt.date, sheet:
     note.support(0.5, "terms_agree", when=days in terms and days > 0)
 
 
-def _unlabelled(claims: Mapping[str, Sequence[Claim]], dates: Sequence[DateFound], sheet: Sheet) -> Field:
+def _unlabelled(
+    claims: Mapping[str, Sequence[Claim]], dates: Sequence[DateFound], labels: Sequence[Label], sheet: Sheet
+) -> Field:
     """Without a label only a date that nobody else claims may be the invoice's, and a person should look."""
     claimed = {
         claim.value
@@ -142,18 +145,20 @@ def _unlabelled(claims: Mapping[str, Sequence[Claim]], dates: Sequence[DateFound
     free = [date for index, date in enumerate(dates) if index not in claimed and date.style != "bare"]
     if not free:
         return Field.absent("date", "date", "no_date")
-    free.sort(key=lambda date: (-_standalone(date, sheet), _depth(date, sheet)))
+    free.sort(key=lambda date: (-_standalone(date, labels, sheet), _depth(date, sheet)))
     best = free[0]
     rivals = [
-        date for date in free[1:] if date.day != best.day and _standalone(date, sheet) >= _standalone(best, sheet)
+        date
+        for date in free[1:]
+        if date.day != best.day and _standalone(date, labels, sheet) >= _standalone(best, labels, sheet)
     ]
-    note = Assessment(value=max(0.7, _standalone(best, sheet)) if not rivals else 0.5)
+    note = Assessment(value=max(0.7, _standalone(best, labels, sheet)) if not rivals else 0.5)
     note.reasons.append("no_label")
     _doubt_date(note, best)
     return _as_field("date", best, note, [date for date in free[1:4] if date.day != best.day])
 
 
-def _standalone(date: DateFound, sheet: Sheet) -> float:
+def _standalone(date: DateFound, labels: Sequence[Label], sheet: Sheet) -> float:
     """What a date without a label is worth by its surroundings.
 
     Letters put place and date on one line (``Berlin, den 03.02.2026``); receipts print the time behind it.
@@ -167,7 +172,21 @@ def _standalone(date: DateFound, sheet: Sheet) -> float:
     beside = after or next((other.text for other in row if other.x0 > segment.x1), "")
     if _TIME.match(beside) and not before:
         return 0.85
+    if _OF.search(before) and _names_invoice(segment, before, labels, sheet):
+        return 0.88
     return 0.75 if not before and not after and high else 0.0
+
+
+def _names_invoice(segment: Segment, before: str, labels: Sequence[Label], sheet: Sheet) -> bool:
+    """True when the invoice's number or title stands before the date, or alone in the line above it."""
+    for label in labels:
+        if label.kind not in {"number", "title"} or label.is_head:
+            continue
+        if label.segment is segment and label.span.end <= len(before) + 1:
+            return True
+        if _OF.fullmatch(before) and 0 < (segment.y0 - label.segment.y0) / sheet.unit < 2.2:
+            return abs(segment.x0 - label.segment.x0) < 2 * sheet.unit
+    return False
 
 
 def _as_field(name: str, date: DateFound, note: Assessment, others: Sequence[DateFound]) -> Field:

@@ -45,21 +45,22 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         增值税专用发票|增值税普通发票|增值税电子普通发票|电子发票|商业发票|形式发票|發票|請求書
     """,
     ("date", STRONG): """
-        invoice date|date of invoice|invoice dated|date of issue|issue date|issued on|issued|date issued|
-        bill date|billing date|tax point|tax point date|document date|doc date|inv date|date invoiced|
-        invoiced on|dated|date of bill|credit note date|date of credit|credit date|statement date|receipt date|
-        invoice issued|tax date|invoice issue date|rechnungsdatum|datum der rechnung|rechnung vom|
-        ausstellungsdatum|ausgestellt am|belegdatum|re datum|rg datum|rechn datum|rechnungs datum|fakturadatum|
-        datum rechnung|erstellt am|erstellungsdatum|gutschriftsdatum|rechnungsstellung|ausstellungstag|
-        date de facture|date facture|date de la facture|date d emission|date emission|date de facturation|
-        emise le|emis le|etabli le|etablie le|facture du|en date du|facturee le|date d etablissement|
-        date du document|date d edition|facture en date du|facture le|factuurdatum|datum factuur|
-        datum van factuur|notadatum|factuur datum|datum van uitgifte|uitgiftedatum|documentdatum|
-        fecha de factura|fecha factura|fecha de la factura|fecha de emision|fecha emision|fecha de expedicion|
-        fecha expedicion|emitida el|fecha de facturacion|expedida el|fecha documento|fecha del documento|
-        data fattura|data della fattura|data di emissione|data emissione|data documento|data da fatura|
-        data de emissao|emitida em|开票日期|发票日期|开具日期|出票日期|填开日期|開票日期|發票日期|开单日期|
-        発行日|請求日|発行年月日|签发日期|制单日期
+        rechnungs und lieferdatum|rechnungs und leistungsdatum|rechnungs lieferdatum|
+        rechnungsdatum und lieferdatum|rechnungsdatum gleich lieferdatum|invoice date|date of invoice|
+        invoice dated|date of issue|issue date|issued on|issued|date issued|bill date|billing date|tax point|
+        tax point date|document date|doc date|inv date|date invoiced|invoiced on|dated|date of bill|
+        credit note date|date of credit|credit date|statement date|receipt date|invoice issued|tax date|
+        invoice issue date|rechnungsdatum|datum der rechnung|rechnung vom|ausstellungsdatum|ausgestellt am|
+        belegdatum|re datum|rg datum|rechn datum|rechnungs datum|fakturadatum|datum rechnung|erstellt am|
+        erstellungsdatum|gutschriftsdatum|rechnungsstellung|ausstellungstag|date de facture|date facture|
+        date de la facture|date d emission|date emission|date de facturation|emise le|emis le|etabli le|
+        etablie le|facture du|en date du|facturee le|date d etablissement|date du document|date d edition|
+        facture en date du|facture le|factuurdatum|datum factuur|datum van factuur|notadatum|factuur datum|
+        datum van uitgifte|uitgiftedatum|documentdatum|fecha de factura|fecha factura|fecha de la factura|
+        fecha de emision|fecha emision|fecha de expedicion|fecha expedicion|emitida el|fecha de facturacion|
+        expedida el|fecha documento|fecha del documento|data fattura|data della fattura|data di emissione|
+        data emissione|data documento|data da fatura|data de emissao|emitida em|开票日期|发票日期|开具日期|
+        出票日期|填开日期|開票日期|發票日期|开单日期|発行日|請求日|発行年月日|签发日期|制单日期
     """,
     ("date", WEAK): """
         date|datum|fecha|data|date le|le|日期|date place|ort datum|datum ort|place date|date time|printed|vom|
@@ -169,12 +170,15 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         cuota de iva|cuotas|importe i v a|cuota i v a|impuesto|total cuota iva|imposta|totale iva|importo iva|
         税额|增值税|税额合计|合计税额|税金|增值税额|稅額|消費税|税款
     """,
+    ("supplier", WEAK): """
+        from|van|von
+    """,
     ("supplier", STRONG): """
-        from|seller|supplier|vendor|billed by|sold by|shipper|exporter|issued by|pay to|remit to|payee|
+        seller|supplier|vendor|billed by|sold by|shipper|exporter|issued by|pay to|remit to|payee|
         beneficiary|service provider|absender|lieferant|verkaufer|rechnungssteller|leistungserbringer|
         zahlungsempfanger|kontoinhaber|aussteller|empfanger zahlung|emetteur|fournisseur|vendeur|prestataire|
-        beneficiaire|expediteur|titulaire|van|leverancier|verkoper|afzender|ten name van|tnv|emisor|proveedor|
-        vendedor|expedidor|titular|beneficiario|razon social|fornitore|cedente|fornecedor|emitente|销售方|
+        beneficiaire|expediteur|titulaire|leverancier|verkoper|afzender|ten name van|tnv|emisor|proveedor|
+        vendedor|expedidor|beneficiario|razon social|fornitore|cedente|fornecedor|emitente|销售方|
         供应商|卖方|销方|销方名称|销售方名称|卖方名称|收款人|收款单位|开票单位|销售单位|供方|賣方|収款単位|
         发货人|户名|供货商|收款方|开户名
     """,

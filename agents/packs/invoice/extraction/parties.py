@@ -34,7 +34,7 @@ def choose_parties(sheet: Sheet, labels: Sequence[Label], neighbours: Neighbours
         index: _supplier_score(sheet, span, labels, neighbours) - 1.2 * buyer_scores[index]
         for index, span in enumerate(names)
     }
-    supplier = _field(sheet, "supplier", names, supplier_scores, 0.3)
+    supplier = _field(sheet, "supplier", names, supplier_scores, 0.2)
     if supplier.value is not None:
         known = compacted(supplier.value)
         buyer_scores = {

@@ -13,6 +13,11 @@ _LINKING = re.compile(
 )
 
 
+_BRACKETS = re.compile(r"\([^)]*\)|（[^）]*）|^[^()]*\)|^[^（）]*）")
+_ASIDE = frozenset({"currency", "rate", "title", "quantity"})
+"""Kinds of labels that may stand between a label and its value."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A label and a value with the strength of their relation in [0, 1]."""
@@ -57,8 +62,8 @@ class Neighbours:
     def _within(self, label: Label, value: Span) -> Link | None:
         text = label.segment.text
         if value.start >= label.span.end:
-            gap = text[label.span.end : value.start]
-            between = [
+            gap = _BRACKETS.sub("", text[label.span.end : value.start])
+            between = gap.strip(" :：.,-#/") and [
                 other
                 for other in self._labels.get(label.segment.index, ())
                 if label.span.end <= other.span.start < value.start
@@ -86,9 +91,7 @@ class Neighbours:
         distance = (value.x0 - label.span.x1) / unit
         labels = values = 0
         for segment in self._row_between(label.segment, value):
-            labels += any(
-                other.kind not in {"currency", "rate", "title"} for other in self._labels.get(segment.index, ())
-            )
+            labels += any(other.kind not in _ASIDE for other in self._labels.get(segment.index, ()))
             values += bool(self._values.get(segment.index))
         labels += any(other.span.end <= value.start for other in self._labels.get(value.segment.index, ()))
         score = 0.95 - 0.004 * distance - 0.35 * labels - 0.12 * values
@@ -98,8 +101,7 @@ class Neighbours:
         """True when another label follows in the same segment, or the label's value does."""
         others = self._labels.get(label.segment.index, ())
         return (self._own_value(label) and not self._chained) or any(
-            other.span.start >= label.span.end and other.kind not in {"currency", "rate", "title", label.kind}
-            for other in others
+            other.span.start >= label.span.end and other.kind not in _ASIDE | {label.kind} for other in others
         )
 
     def _row_between(self, segment: Segment, value: Span) -> list[Segment]:

@@ -20,8 +20,6 @@ _ROLES = frozenset(
         "due",
         "other_id",
         "number",
-        "price",
-        "quantity",
         "terms",
         "date",
         "other_date",
@@ -91,7 +89,7 @@ def _amounts_of(
             continue
         score = link.score * label.strength * _money_worth(amount)
         found.append((index, score, link.place, amount.span.x1, link.score))
-    beside = [item for item in found if item[2] in {"same", "right"} and item[1] > 0.25]
+    beside = [item for item in found if item[2] in {"same", "right"} and item[4] > 0.3]
     if beside:
         # In a row such as "VAT 19 % of 100.00  19.00" the last amount is the label's.
         last = max(beside, key=lambda item: (amounts[item[0]].looks_like_money, item[3]))

@@ -64,6 +64,8 @@ _INCOTERM = re.compile(
     rf"(?<![A-Za-z])({_TERMS})(?![A-Za-z])(?:[ ,:]*(?:\(([^()]{{2,30}})\)"
     r"|([A-ZÀ-Þ][\w'’.-]*(?: [A-ZÀ-Þ][\w'’.-]*){0,3}|[一-鿿]{2,8})))?"
 )
+_TAX_ID = re.compile(r"[ :.]*[A-Z]?-?\d{5,}")
+"""Behind CIF a Spanish tax number may follow; then it is no Incoterm."""
 _HS_AFTER = re.compile(r"^\s?[:：.#]?\s?(\d[\d. ]{2,14}\d)(?!\d)")
 _HS_CELL = re.compile(r"(?<![\d.,])(\d{4}[. ]?\d{2}(?:[. ]?\d{2}){0,2}|\d{6,10})(?![\d.,])")
 
@@ -165,6 +167,8 @@ def _incoterm(sheet: Sheet, labels: Sequence[Label]) -> Field | None:
     best: Field | None = None
     for segment in sheet.segments:
         for match in _INCOTERM.finditer(segment.text):
+            if _TAX_ID.match(segment.text[match.end(1) :]):
+                continue
             place = match[2] or match[3]
             labelled = sheet.row_of[segment.index] in labelled_rows or "incoterm" in segment.folded.compact
             confidence = 0.95 if labelled else 0.85 if place else 0.6

@@ -5,6 +5,7 @@ import pytest
 from agents.packs.invoice.extraction import REVIEW_THRESHOLD, extract, verify_in_text
 from tests.unit.agents.invoice_extraction.page_art import reading
 from tests.unit.agents.invoice_extraction.real_life import AMBIGUOUS, ATTACK, DOCUMENTS, FREIGHT
+from tests.unit.agents.invoice_extraction.real_life_more import DOCUMENTS as MORE_DOCUMENTS
 
 CASES = [(name, *item) for name, item in DOCUMENTS.items()]
 IDS = list(DOCUMENTS)
@@ -88,3 +89,14 @@ def test_the_json_form_is_complete():
     assert set(value) == {"fields", "hs_codes", "goods", "reasons"}
     assert {"number", "date", "due_date", "supplier", "currency", "total", "tax", "lines"} <= set(value["fields"])
     assert value["fields"]["lines"]["value"][0]["amount"] == "10140.00"
+
+
+MORE = [(name, *item) for name, item in MORE_DOCUMENTS.items()]
+
+
+@pytest.mark.parametrize(("name", "art", "truth"), MORE, ids=list(MORE_DOCUMENTS))
+def test_the_second_set_is_found_too(name, art, truth):
+    document = reading(art)
+    found = extract(document)
+    assert {field: found[field].value for field in truth} == truth
+    assert all(verify_in_text(document, field) for field in found.fields.values())
