@@ -68,18 +68,17 @@ def main() -> None:
             if name in options.show and (
                 right and not sure and field.value is not None if options.unsure else not right
             ):
-                out(
-                    f"{path.stem} {case['family']} {case['truth']['lang']} harsh={case['harsh']} {name}: want {wanted!r} got {field.value!r} {field.confidence:.2f} {field.reasons} src={field.source_text!r}\n"
-                )
+                kind = f"{case['family']} {case['truth']['lang']} harsh={case['harsh']}"
+                out(f"{path.stem} {kind} {name}: want {wanted!r} got {field.value!r} {field.confidence:.2f} ")
+                out(f"{field.reasons} src={field.source_text!r}\n")
     out(f"{count} documents, {1000 * spent / max(count, 1):.1f} ms each, {unverified} values not verifiable\n")
     out("field      right  right<0.8  WRONG>=0.8  wrong<0.8  accuracy\n")
     for name, (a, b, c, d) in tables.items():
         out(f"{name:10} {a:5} {b:10} {c:11} {d:10}  {100 * (a + b) / max(1, a + b + c + d):8.1f} %\n")
     core = [sum(tables[name][i] for name in CORE) for i in range(4)]
     wrong = core[2] + core[3]
-    out(
-        f"core: {100 * (core[0] + core[1]) / max(1, sum(core)):.2f} % right; of {wrong} wrong {core[3]} below 0.8; right and sure {100 * core[0] / max(1, sum(core)):.1f} %\n"
-    )
+    share, sure_share = (100 * part / max(1, sum(core)) for part in (core[0] + core[1], core[0]))
+    out(f"core: {share:.2f} % right, {sure_share:.1f} % right and sure; of {wrong} wrong {core[3]} below 0.8\n")
     for bucket in sorted(buckets):
         right_count, wrong_count = buckets[bucket]
         out(f"  confidence {bucket / 10:.1f}+: {right_count} right, {wrong_count} wrong\n")

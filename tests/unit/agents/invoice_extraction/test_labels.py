@@ -14,12 +14,29 @@ def _kinds(text):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("InvoiceNo", "number"), ("INVOICE N0.", "number"), ("Rechnungsnr.", "number"), ("Rechnungsnurnmer", "number"), ("Facture n°", "number"), ("N* de facture", "number"),
-        ("Àpayer avantle", "due"), ("发票号码：", "number"), ("开 票 日 期", "date"), ("Fecha de ernisión", "date"), ("Totalincl.VAT", "total"), ("GesamtbetragEUR", "total"),
-        ("Rechnungskennziffer", "number"), ("Datum der Ausstellung", "date"), ("Gesamtendbetrag", "total"),
-        ("Order No.", "other_id"), ("Kundennummer", "other_id"), ("Zwischensumme", "net"), ("Delivery date", "other_date"), ("Amount paid", "other_amount"), ("VAT Reg No", "other_id"),
+        ("InvoiceNo", "number"),
+        ("INVOICE N0.", "number"),
+        ("Rechnungsnr.", "number"),
+        ("Rechnungsnurnmer", "number"),
+        ("Facture n°", "number"),
+        ("N* de facture", "number"),
+        ("Àpayer avantle", "due"),
+        ("发票号码：", "number"),
+        ("开 票 日 期", "date"),
+        ("Fecha de ernisión", "date"),
+        ("Totalincl.VAT", "total"),
+        ("GesamtbetragEUR", "total"),
+        ("Rechnungskennziffer", "number"),
+        ("Datum der Ausstellung", "date"),
+        ("Gesamtendbetrag", "total"),
+        ("Order No.", "other_id"),
+        ("Kundennummer", "other_id"),
+        ("Zwischensumme", "net"),
+        ("Delivery date", "other_date"),
+        ("Amount paid", "other_amount"),
+        ("VAT Reg No", "other_id"),
     ],
-)  # fmt: skip
+)
 def test_the_first_label_has_the_kind(text, kind):
     assert _kinds(text)[:1] == [kind]
 
