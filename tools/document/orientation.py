@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tools.document.ctc import legibility
 from tools.document.ocr import Corners, PpOcr, cut_line
 from tools.images.decode import Pixels
 
@@ -38,8 +39,8 @@ def page_turn(ocr: PpOcr, picture: Pixels, corners: Sequence[Corners]) -> int:
     if doubt < _SURE:
         return upright
     readers = lines[:_READERS]
-    as_is = sum(_legibility(ocr, line) for line in readers)
-    turned = sum(_legibility(ocr, np.ascontiguousarray(np.rot90(line, 2))) for line in readers)
+    as_is = sum(legibility(ocr.read(line)) for line in readers)
+    turned = sum(legibility(ocr.read(np.ascontiguousarray(np.rot90(line, 2)))) for line in readers)
     return upright if as_is >= turned else head_down
 
 
@@ -77,8 +78,3 @@ def _judges(corners: Sequence[Corners], sideways: bool) -> list[Corners]:
 
     # The classifier sees four line heights; lines of four to ten are judged best.
     return sorted(corners, key=lambda box: abs(math.log(max(aspect(box), 0.1) / 6.0)))[:_JUDGES]
-
-
-def _legibility(ocr: PpOcr, line: Pixels) -> float:
-    glyphs = [glyph for glyph in ocr.read(line) if glyph.character != " "]
-    return float(np.mean([glyph.confidence for glyph in glyphs])) if glyphs else 0.0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tools.document.crops import doubtful_crops
+from tools.document.ctc import legibility
 from tools.document.lines import quad, reading_order, text_lines
 from tools.document.ocr import Corners, DetectionSetting, PpOcr
 from tools.document.orientation import page_turn, skew
@@ -20,14 +21,14 @@ from tools.document.page_numbers import missing_pages
 from tools.document.pages import ScannedFile
 from tools.document.placement import Placement, turned
 from tools.document.reading import Box, Crop, DocumentReading, Page, PageFinding, TextLine, content_hash
-from tools.document.recognition import PLAIN_VIEW, View, read_line
+from tools.document.recognition import QUICK_VIEWS, View, read_line
 from tools.document.rereading import RereadSetting
 from tools.images.decode import ImageLimits, Pixels
 from tools.images.quality import BLURRED_BELOW, is_blank, sharpness
 from tools.models.pinned import PinnedModels
 
-_NO_TEXT_BELOW = 0.25
-"""Confidence under which a box held no text but a stamp, a logo or a stain."""
+_NO_TEXT_BELOW = 0.5
+"""Mean confidence of its characters under which a box holds no text but a stamp, a logo or a stain."""
 
 
 class DocumentReader:
@@ -112,7 +113,7 @@ class DocumentReader:
         part, cut, scale = file.part(page, wider, setting.scale)
         placement = turned(part, orientation_degrees, scale=scale, offset=cut[:2])
         corners = self._ocr.detect(placement.picture, setting.detection)
-        return tuple(self._lines(placement, corners, setting.views))
+        return tuple(self._lines(placement, corners, setting.views, patient=True))
 
     def _page(self, picture: Pixels, number: int) -> tuple[Page, list[PageFinding]]:
         height, width = picture.shape[:2]
@@ -147,13 +148,19 @@ class DocumentReader:
         return page, findings
 
     def _lines(
-        self, placement: Placement, corners: Sequence[Corners], views: Sequence[View] = PLAIN_VIEW
+        self,
+        placement: Placement,
+        corners: Sequence[Corners],
+        views: Sequence[View] = QUICK_VIEWS,
+        *,
+        patient: bool = False,
     ) -> list[TextLine]:
         found: list[tuple[Corners, TextLine]] = []
         for box in corners:
-            for line in text_lines(read_line(self._ocr, placement.picture, box, views)):
-                if line.confidence < _NO_TEXT_BELOW:
-                    continue
+            read = read_line(self._ocr, placement.picture, box, views, patient=patient)
+            if legibility(read.glyphs) < _NO_TEXT_BELOW:
+                continue
+            for line in text_lines(read):
                 upright = np.array(line.quad, dtype=np.float32).reshape(4, 2)
                 stored = TextLine(text=line.text, quad=quad(placement.stored(upright)), confidence=line.confidence)
                 found.append((upright, stored))

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tools.document.ocr import DetectionSetting
-from tools.document.recognition import PLAIN_VIEW, View
+from tools.document.recognition import View
 
 _FIVE_VIEWS = (
+    View(trim=0.08),
     View(),
-    View(trim=0.0),
     View(trim=0.13),
-    View(stretch=1.15),
+    View(trim=0.08, stretch=1.15),
     View(trim=0.06, stretch=0.9),
 )
 
@@ -27,7 +27,7 @@ class RereadSetting:
     name: str
     scale: float = 3.0
     """How much larger than the stored page; a PDF page is drawn anew at that resolution."""
-    views: tuple[View, ...] = PLAIN_VIEW
+    views: tuple[View, ...] = (View(trim=0.08),)
     """Ways to show each line; with several, the reading most of them agree on is taken."""
     detection: DetectionSetting = field(
         default_factory=lambda: DetectionSetting(long_side=960, threshold=0.2, box_threshold=0.4)

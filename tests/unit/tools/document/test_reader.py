@@ -98,7 +98,7 @@ def test_blank_and_blurred_pages_are_named(reader: DocumentReader) -> None:
 
 
 def test_doubtful_lines_come_with_a_small_picture(reader: DocumentReader) -> None:
-    document = reader.open(png(page().filter(ImageFilter.GaussianBlur(3.2))), "blurred.png")
+    document = reader.open(png(page().filter(ImageFilter.GaussianBlur(4.5))), "blurred.png")
     doubtful = [line for line in document.reading.pages[0].lines if line.confidence < 0.9]
     assert doubtful
     assert len(document.crops) == len(doubtful)

@@ -181,9 +181,7 @@ sides = st.integers(1, 40)
 
 
 @given(turn=st.sampled_from([0, 90, 180, 270]), width=sides, height=sides, x=sides, y=sides)
-def test_turning_moves_each_pixel_where_the_matrix_says(
-    turn: int, width: int, height: int, x: int, y: int
-) -> None:
+def test_turning_moves_pixels_as_the_matrix_says(turn: int, width: int, height: int, x: int, y: int) -> None:
     x, y = x % width, y % height
     stored = np.zeros((height, width, 3), dtype=np.uint8)
     stored[y, x] = 255
