@@ -16,6 +16,10 @@ _SHOWN_OPTIONS = 12
 _ASKS: Mapping[str, tuple[str, str]] = {
     "words": ("我不明白“{said}”指的是什么。", 'I do not understand "{said}".'),
     "measure": ("您想看哪个指标？可选：{options}。", "Which measure do you mean? There are: {options}."),
+    "measure_said": (
+        "“{said}”不能这样计算，可以用：{options}。您想看哪个指标？",
+        '"{said}" cannot be computed that way; these can: {options}. Which measure do you mean?',
+    ),
     "period": (
         "数据没有完整覆盖{said}。您想看哪个时期？例如：{options}。",
         "The data does not fully cover {said}. Which period do you mean? For example: {options}.",
@@ -87,7 +91,11 @@ def _without_records(inputs: Mapping[str, Any], context: AgentContext) -> list[d
 
 
 def _sentence(gap: Mapping[str, Any], zh: bool) -> str:
-    what = "no_period" if gap["what"] == "period" and not gap["said"] else gap["what"]
+    what = gap["what"]
+    if what == "period" and not gap["said"]:
+        what = "no_period"
+    elif what == "measure" and gap["said"]:
+        what = "measure_said"
     options: Sequence[str] = gap["options"]
     listed = listing(list(options[:_SHOWN_OPTIONS]), "zh" if zh else "en") + (
         "……" if len(options) > _SHOWN_OPTIONS else ""

@@ -19,6 +19,7 @@ from agents.specialists.selection import (
     refuse_part_beside_whole,
     say_what_is_added_up,
 )
+from agents.specialists.wording import measure_name, written_in
 
 _CONFIDENCE_LOST_BY_AN_ASSUMPTION = 0.05
 _LEAST_CONFIDENCE = 0.5
@@ -63,6 +64,7 @@ def parse(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
             "limit": ranking.count if ranking else None,
         },
         "missing": findings.missing,
+        "topics": [measure_name(model, name, written_in(findings.language)) for name in measures],
         "assumptions": findings.assumptions,
         "confidence_score": _confidence(inputs, findings),
         "sources": [],

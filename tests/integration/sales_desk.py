@@ -61,7 +61,7 @@ class SalesDesk:
     """The sales pack, ready to be asked."""
 
     data_dir: Path
-    caller: Caller = Caller(name="ann")
+    caller: Caller = field(default_factory=lambda: Caller(name="ann"))
     notebook: Notebook = field(default_factory=Notebook)
 
     def __post_init__(self) -> None:
@@ -117,7 +117,9 @@ class SalesDesk:
         assert agent.contract.output_violations(sanitised.output) == []
         for validator in agent.spec.validators:
             if validator.cel:
-                assert CelRule.compile(validator.cel).holds({"input": inputs, "output": sanitised.output}), validator
+                assert CelRule.compile(validator.cel).holds({"input": inputs, "output": sanitised.output}), (
+                    validator
+                )
         return sanitised.output
 
     def _holds(self, expression: str, values: Mapping[str, Any]) -> bool:
