@@ -75,7 +75,7 @@ def extract(reading: DocumentReading) -> Extraction:
         sheet, labels, amounts, beside_amounts, line_sum(items), words, column_sums(sheet, heads, amounts)
     )
     currency = choose_currency(sheet, labels, amounts, reckoning.total.index if reckoning.total else None, setting)
-    places = 0 if currency.value in ZERO_DECIMAL and separators.places == 0 else 2
+    places = 0 if currency.value in ZERO_DECIMAL else 2
     supplier, buyer = choose_parties(sheet, labels, beside_identifiers)
     fields = {
         "number": number,
