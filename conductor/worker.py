@@ -8,7 +8,7 @@ from conductor.bus import EventBus, Lease
 from conductor.runner import TaskRunner
 from conductor.surrender import surrender
 from conductor.waiting import Sweeper
-from podium.errors import InternalError, PodiumError, VersionConflict
+from podium.errors import InternalError, PodiumError, StorageFull, VersionConflict
 
 _log = logging.getLogger(__name__)
 
@@ -121,6 +121,11 @@ class Worker:
 
     async def _crashed(self, task_id: str, error: Exception) -> None:
         """Wait longer after each defect; give the task up after several, so that it does not spin for ever."""
+        if isinstance(error, StorageFull):
+            # Not the task's fault and nothing of it is lost; it goes on when there is room again.
+            _log.error("running task %s failed: %s", task_id, error.message)
+            await asyncio.sleep(1)
+            return
         count = self._crashes[task_id] = self._crashes.get(task_id, 0) + 1
         _log.error("running task %s failed (%d of %d)", task_id, count, self._max_crashes, exc_info=error)
         if count >= self._max_crashes:
@@ -135,7 +140,7 @@ class Worker:
         while self._sweeper is not None:
             try:
                 await self._sweeper.sweep()
-            except PodiumError as error:
+            except Exception as error:  # noqa: BLE001 - a defect in one task must not leave all others unattended
                 _log.error("looking after parked tasks failed", exc_info=error)
             await asyncio.sleep(self._sweep_interval.total_seconds())
 

@@ -48,9 +48,9 @@ class PodiumError(Exception):
         self, message: str, *, next_step: str = "", evidence: Sequence[str] = (), agent: str = "", field: str = ""
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.next_step = next_step or self.advice
-        self.evidence = tuple(evidence)
+        self.message = _sendable(message)
+        self.next_step = _sendable(next_step or self.advice)
+        self.evidence = tuple(map(_sendable, evidence))
         self.agent = agent
         self.field = field
         """The request field at fault, for google.rpc.BadRequest."""
@@ -214,6 +214,11 @@ class InternalError(PodiumError):
     """A defect in Podium."""
 
     code = "INTERNAL_ERROR"
+
+
+def _sendable(text: str) -> str:
+    """The text without lone surrogates: it may quote an agent or a file, and must fit into a protobuf message."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def catalogue() -> dict[str, type[PodiumError]]:
