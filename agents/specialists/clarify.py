@@ -5,9 +5,8 @@ from typing import Any
 
 from agents.dataset import Dataset
 from agents.invocation import AgentContext
-from agents.specialists.periods import days_of, name_of
+from agents.specialists.periods import covered_periods, days_of, name_of
 from agents.specialists.question import Question, belongs_to
-from agents.specialists.retriever import covered_periods
 from agents.specialists.wording import dimension_name, label, listing, measure_name, written_in
 
 _MAX_SUGGESTIONS = 12

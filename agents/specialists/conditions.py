@@ -6,9 +6,8 @@ from typing import Any
 
 from agents.specialists.findings import Findings
 from agents.specialists.mentions import Mentions
-from agents.specialists.periods import days_of, granularity_of, name_of
+from agents.specialists.periods import covered_periods, days_of, granularity_of, name_of
 from agents.specialists.question import Comparison, Kind
-from agents.specialists.retriever import covered_periods
 from tools.sql.intent import Change, Filter, Interval, previous_period
 
 _CHANGE_WORDS = ("变化", "变动", "波动", "chang", "varied", "vary")

@@ -8,7 +8,7 @@ from typing import Any
 from agents.canonical import sha256_of
 from agents.dataset import Dataset
 from agents.invocation import AgentContext
-from agents.specialists.periods import days_of, name_of
+from agents.specialists.periods import covered_periods, days_of, name_of
 from agents.specialists.question import Question, belongs_to
 from agents.specialists.wording import label
 from tools.sql.intent import Interval, SemanticQuery
@@ -118,21 +118,3 @@ def _within_coverage(
 
 def _outside(interval: Interval, covered: Interval, language: str) -> dict[str, Any]:
     return {"what": "period", "said": name_of(interval, language), "options": covered_periods(covered, language)}
-
-
-def covered_periods(covered: Interval, language: str) -> list[str]:
-    """The latest quarters and years that are covered as a whole, newest first, in words."""
-    quarters: list[Interval] = []
-    years: list[Interval] = []
-    for year in range(covered.end.year, covered.start.year - 1, -1):
-        quarters.extend(_months(year, month, 3) for month in (10, 7, 4, 1))
-        years.append(_months(year, 1, 12))
-    whole = [span for span in quarters if covered.start <= span.start and span.end <= covered.end][:4]
-    whole += [span for span in years if covered.start <= span.start and span.end <= covered.end][:2]
-    return [name_of(span, language) for span in whole]
-
-
-def _months(year: int, month: int, count: int) -> Interval:
-    later = month - 1 + count
-    start = f"{year}-{month:02}-01"
-    return Interval.model_validate({"start": start, "end": f"{year + later // 12}-{later % 12 + 1:02}-01"})

@@ -1,4 +1,4 @@
-"""The sales plans as the conductor sees them: they verify, run together where they can, and end in cited answers."""
+"""The sales plans as the conductor sees them: they verify, run together where they can, end in cited answers."""
 
 import asyncio
 from collections.abc import Mapping
