@@ -76,9 +76,10 @@ class AddressUnavailable(ServerUnavailable):
 class App:
     """A running server; an async context manager. Made by `build`."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], datetime], *, announced: bool = True) -> None:
         """Use `build`."""
         self._settings = settings
+        self._announced = announced
         self._clock = clock
         self._exits = AsyncExitStack()
         self.address = settings.listen
@@ -106,6 +107,8 @@ class App:
         settings, clock, data = self._settings, self._clock, self._settings.data
         lock = DataLock.acquire(data)
         self._exits.callback(lock.release)
+        # One that was killed has left word of where it listened.
+        (data / SERVER_FILE).unlink(missing_ok=True)
         identity = None if settings.insecure_loopback else self._identity()
         # The lock makes sure that nobody else uses the log, so leases found in it are those of the dead.
         self.bus = await EmbeddedBus.open(data / "events.sqlite", clock=clock, alone=True)
@@ -152,7 +155,8 @@ class App:
         self._exits.push_async_callback(health_service.enter_graceful_shutdown)
         for name in ("", *SERVICES):
             await health_service.set(name, health_pb2.HealthCheckResponse.SERVING)
-        self._announce()
+        if self._announced:
+            self._announce()
 
     def _identity(self) -> ServerIdentity:
         settings = self._settings
@@ -239,7 +243,7 @@ class App:
         self._exits.callback(path.unlink, missing_ok=True)
 
 
-def build(settings: Settings, clock: Callable[[], datetime]) -> App:
+def build(settings: Settings, clock: Callable[[], datetime], *, announced: bool = True) -> App:
     """A server that is started by entering it and stopped by leaving it.
 
     Entering raises:
@@ -250,8 +254,9 @@ def build(settings: Settings, clock: Callable[[], datetime]) -> App:
     Args:
         settings: what it is told; see `cloud.settings.load_settings`.
         clock: the present moment in UTC.
+        announced: whether commands on this machine may find the server through its data directory.
     """
-    return App(settings, clock)
+    return App(settings, clock, announced=announced)
 
 
 async def _keep_running(worker: Worker) -> None:

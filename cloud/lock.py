@@ -2,11 +2,14 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from podium.errors import Conflict, InternalError
 
 LOCK_FILE = "server.lock"
+_TRIES = 5
+_TRY_AGAIN_AFTER_S = 0.02
 
 
 class DataDirectoryInUse(Conflict):
@@ -39,12 +42,16 @@ class DataLock:
                 f"the data directory {data} cannot be used: {error.strerror}",
                 next_step="Give a directory that this user may write in with --data.",
             ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise DataDirectoryInUse(f"another server runs on the data directory {data}") from error
-        return cls(descriptor)
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # It may only be somebody who looks whether it is locked: `is_locked`.
+                time.sleep(_TRY_AGAIN_AFTER_S)
+            else:
+                return cls(descriptor)
+        os.close(descriptor)
+        raise DataDirectoryInUse(f"another server runs on the data directory {data}")
 
     def release(self) -> None:
         """Let others have the directory."""

@@ -118,7 +118,7 @@ def render(spans: Sequence[Span], *, width: int = 60) -> str:
         return "nothing has run yet"
     first, last = min(span.start for span in spans), max(span.end for span in spans)
     total = max((last - first).total_seconds(), 1e-6)
-    label = max(len(_label(span)) for span in spans)
+    label = label_width(spans)
     lines = []
     for span in spans:
         left = int((span.start - first).total_seconds() / total * (width - 1))
@@ -128,6 +128,11 @@ def render(spans: Sequence[Span], *, width: int = 60) -> str:
         lines.append(f"{_label(span):<{label}} |{bar[:width]:<{width}}| {_seconds(seconds):>8}  {span.outcome}")
     lines.append(f"{'':<{label}} |{'0 s':<{width // 2}}{_seconds(total):>{width - width // 2}}|")
     return "\n".join(lines)
+
+
+def label_width(spans: Iterable[Span]) -> int:
+    """Characters that the names before the bars take."""
+    return max((len(_label(span)) for span in spans), default=0)
 
 
 def _closed(span: _Open, now: datetime, outcome: Outcome) -> Span:

@@ -5,22 +5,34 @@ import json
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edge.device import Device, default_device_id
 from edge.watching import FolderSource, Found
-from podium.cli import emit
+from podium.cli import emit, require
 from podium.errors import InvalidRequest, PodiumError
 from podium.link import Address
 from podium.status import task_status_name
 from podium.v1 import status_pb2, task_pb2
 
+if TYPE_CHECKING:
+    from edge.device import Device
+
+# The pipeline is imported when it runs: `--help` needs neither OpenCV nor the ONNX runtime.
+require("onnxruntime", "rapidocr")
+
 POLL_INTERVAL_S = 0.5
 TRY_AGAIN_AFTER_S = 10.0
 ONCE_ATTEMPTS = 5
+
+FIELDS = {
+    name: place
+    for place, name in enumerate(("number", "date", "due_date", "supplier", "currency", "total", "tax", "lines"))
+}
+"""The fields of an answer in the order of an invoice."""
 
 app = typer.Typer(
     name="edge", help="The device: read scanned documents here, ask the cloud about them.", no_args_is_help=True
@@ -61,8 +73,12 @@ def run(
     """
     if (once is None) == (watch is None):
         raise InvalidRequest("give either --once FILE or --watch FOLDER", field="once")
+    from edge.device import default_device_id
+
     address = Address.of(server, ca)
     if once is not None:
+        if not once.is_file():
+            raise InvalidRequest(f"there is no file {once}", field="once")
         name = device or default_device_id(once=True)
         answer = asyncio.run(_once(address, once, name, threads))
         _show(answer, as_json=as_json)
@@ -75,20 +91,28 @@ def run(
 
 
 async def _once(address: Address, path: Path, device_id: str, threads: int) -> dict[str, Any]:
+    from edge.device import Device
+
     async with Device(
-        address, device_id=device_id, threads=threads, attempts=ONCE_ATTEMPTS, on_state=_say
+        address, device_id=device_id, threads=threads, attempts=ONCE_ATTEMPTS, on_state=_OnChange(_say)
     ) as device:
+        _say(f"reading {path.name}")
         seen = await device.read(path, observation_id=str(uuid.uuid4()))
-        _say(f"read {len(seen.scan.reading.pages)} page(s)")
+        pages = seen.scan.reading.pages
+        _say(f"read {len(pages)} {'page' if len(pages) == 1 else 'pages'}, asking the cloud to check them")
         task_id = await device.send(seen)
-        _say(f"task {task_id}")
+        _say(f"waiting for task {task_id}")
         return answer_of(await device.wait(task_id))
 
 
 async def _watch(address: Address, folder: Path, device_id: str, threads: int, *, as_json: bool) -> None:
+    from edge.device import Device
+
     source = FolderSource(folder)
-    _say(f"{device_id} watches {folder}")
-    async with Device(address, device_id=device_id, threads=threads, folder=folder, on_state=_say) as device:
+    _say(f"{device_id} watches {folder}; stop it with Ctrl-C")
+    async with Device(
+        address, device_id=device_id, threads=threads, folder=folder, on_state=_OnChange(_say)
+    ) as device:
         while True:
             try:
                 for found in source.new_files(now_s=time.time()):
@@ -105,7 +129,7 @@ async def _watch(address: Address, folder: Path, device_id: str, threads: int, *
             await asyncio.sleep(POLL_INTERVAL_S)
 
 
-async def _one_file(device: Device, source: FolderSource, found: Found, *, as_json: bool) -> None:
+async def _one_file(device: "Device", source: FolderSource, found: Found, *, as_json: bool) -> None:
     """Read, send and show one file of the folder.
 
     Raises:
@@ -133,6 +157,19 @@ async def _one_file(device: Device, source: FolderSource, found: Found, *, as_js
         return
     source.handled(found, task_id)
     _show(answer_of(await device.wait(task_id)) | {"file": found.path.name}, as_json=as_json)
+
+
+class _OnChange:
+    """Passes a state on when it differs from the last: a server that is away for a day is one line."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._last = ""
+
+    def __call__(self, state: str) -> None:
+        if state != self._last:
+            self._say(state)
+        self._last = state
 
 
 def answer_of(task: task_pb2.Task) -> dict[str, Any]:
@@ -163,13 +200,26 @@ def _show(answer: dict[str, Any], *, as_json: bool) -> None:
         emit(answer)
         return
     lines = [f"{answer.get('file', '')} {answer['status']} (task {answer['task_id']})".strip()]
-    for name, field in answer["fields"].items():
-        value = f"{len(field['value'] or [])} rows" if name == "lines" else field["value"]
-        lines.append(f"  {name:<10} {value}  ({field['confidence']:.2f})")
+    names = sorted(answer["fields"], key=lambda name: FIELDS.get(name, len(FIELDS)))
+    lines += [_field_line(name, answer["fields"][name]) for name in names]
     lines += [f"  ! {finding['code']}: {finding['message']}" for finding in answer["findings"]]
-    lines += [f"  ? {item['field']}: {item['reason']}" for item in answer["needs_review"]]
+    lines += [f"  ? {item['field']} needs review: {item['reason']}" for item in answer["needs_review"]]
+    if "error" in answer:
+        lines.append(f"  {answer['error']['code']}: {answer['error']['message']} {answer['error']['next_step']}")
+    if "question" in answer:
+        lines.append(f"  it asks: {answer['question']}")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+
+
+def _field_line(name: str, field: dict[str, Any]) -> str:
+    if name == "lines":
+        value = f"{len(field['value'] or [])} rows"
+    elif field["value"] is None:
+        return f"  {name:<10} not found"
+    else:
+        value = field["value"]
+    return f"  {name:<10} {value}  (confidence {field['confidence']:.2f})"
 
 
 def _say(text: str) -> None:

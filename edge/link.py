@@ -15,7 +15,7 @@ from datetime import timedelta
 import grpc
 
 from podium.errors import InvalidRequest, LimitExceeded, PodiumError, ServerUnavailable
-from podium.link import MAX_MESSAGE_BYTES, Address, async_channel
+from podium.link import MAX_MESSAGE_BYTES, Address, async_channel, unreachable
 from podium.rpc_status import error_of, from_rpc_error
 from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
 
@@ -111,7 +111,7 @@ class DeviceLink:
                 await self._one_connection(note_welcome)
                 error: PodiumError = ServerUnavailable("the cloud closed the connection")
             except grpc.aio.AioRpcError as rpc_error:
-                error = from_rpc_error(rpc_error)
+                error = unreachable(self._address, from_rpc_error(rpc_error))
                 # What is wrong with the greeting stays wrong; after it, connecting again can put things right.
                 misfit = not welcomed and rpc_error.code() is grpc.StatusCode.INVALID_ARGUMENT
                 if misfit or rpc_error.code() in _PERMANENT:
@@ -119,7 +119,9 @@ class DeviceLink:
             failures = 1 if welcomed else failures + 1
             known = known or welcomed
             if attempts is not None and failures >= attempts * (2 if known else 1):
-                raise ServerUnavailable(f"{self._address.target} cannot be reached: {error.message}") from error
+                raise ServerUnavailable(
+                    f"{self._address.target} cannot be reached: {error.message}", next_step=error.next_step
+                ) from error
             self._on_state(f"not connected: {error.message}")
             ceiling_s = min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 10)).total_seconds()
             await asyncio.sleep(self._jitter.uniform(ceiling_s / 2, ceiling_s))

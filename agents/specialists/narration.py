@@ -33,7 +33,7 @@ def narrate(
     passages: Sequence[Mapping[str, Any]],
     sources: Sequence[Mapping[str, Any]],
 ) -> str:
-    """The whole answer. Quotes (`>`) are notes about the answer, not claims."""
+    """The whole answer. Quotes (`>`) are notes about the answer, not claims; as lists, each keeps its line."""
     zh = language == "zh"
     blocks = [f"# {_title(results, language)}"]
     match results.question.kind:
@@ -46,7 +46,7 @@ def narrate(
     first = len(results.sources) + 1
     blocks += [f"{passage['text']} [Source: S{number}]" for number, passage in enumerate(passages, start=first)]
     if assumptions:
-        blocks.append("\n".join(f"> {'假设：' if zh else 'Assumption: '}{said}" for said in assumptions))
+        blocks.append("\n".join(f"> - {'假设：' if zh else 'Assumption: '}{said}" for said in assumptions))
     blocks.append("\n".join(_source_line(source, zh) for source in sources))
     return "\n\n".join(blocks) + "\n"
 
@@ -320,5 +320,5 @@ def _row(cells: Sequence[str]) -> str:
 def _source_line(source: Mapping[str, Any], zh: bool) -> str:
     name, sha256 = source["id"], str(source["sha256"])[:_HASH_SHOWN]
     if zh:  # without the English description of the query, so that a Chinese answer stays Chinese
-        return f"> 来源 {name}：{source['location']}，快照 SHA-256 {sha256}…"
-    return f"> Source {name}: {source['label']}, snapshot SHA-256 {sha256}…"
+        return f"> - 来源 {name}：{source['location']}，快照 SHA-256 {sha256}…"
+    return f"> - Source {name}: {source['label']}, snapshot SHA-256 {sha256}…"

@@ -4,34 +4,36 @@ import asyncio
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from agents.engines.python import PythonEngine
-from agents.invocation import AgentContext, Caller
-from agents.pack import build_resources
-from agents.registry import RegisteredAgent
-from agents.specialists.logger import RESOURCE as AUDIT_LOG
-from agents.validation import ValidationReport, validate_agent
-from cloud.audit import SqliteAuditLog
 from cloud.commands.connection import (
     DEFAULT_DATA,
     CaOption,
     DataOption,
     JsonOption,
     ServerOption,
+    SettingsOption,
     connected,
+    local_specialists,
     say,
 )
-from cloud.specialists import Specialists, load_specialists
+from cloud.commands.showing import wrapped
 from podium.cli import emit
 from podium.errors import InvalidRequest
 from podium.v1 import agent_pb2
 
+if TYPE_CHECKING:
+    from agents.registry import RegisteredAgent
+    from agents.validation import ValidationReport
+    from cloud.specialists import Specialists
+
 app = typer.Typer()
+_TOUCHES = {"none": "computes only", "read": "reads data", "write": "writes data", "unspecified": "unknown"}
 agents = typer.Typer(name="agents", help="Which agents there are.", no_args_is_help=True)
 app.add_typer(agents)
 
@@ -55,11 +57,14 @@ def list_agents(
     if as_json:
         emit({"agents": [_agent_json(agent) for agent in found]})
         return
-    table = Table("Agent", "Version", "Pack", "Engine", "Touches", "What it does", box=None)
+    console = Console(highlight=False)
     for agent in found:
-        touches = agent_pb2.SideEffects.Name(agent.side_effects).removeprefix("SIDE_EFFECTS_").lower()
-        table.add_row(agent.name, agent.version, agent.pack or "-", agent.engine, touches, agent.description)
-    Console().print(table)
+        pack = f"pack {agent.pack}, " if agent.pack else ""
+        off = "" if agent.enabled else ", disabled"
+        about = f" {agent.version} ({pack}{agent.engine}, {_TOUCHES[_touches(agent)]}{off})"
+        console.print(Text.assemble((agent.name, "bold"), about), soft_wrap=True)
+        for line in wrapped(agent.description, console.width, "    "):
+            console.print(line, markup=False)
 
 
 @app.command()
@@ -68,6 +73,7 @@ def validate(
     everything: Annotated[bool, typer.Option("--all", help="Every agent.")] = False,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="Inputs generated for each agent.")] = 25,
     seed: Annotated[int, typer.Option(help="The same seed generates the same inputs.")] = 0,
+    data: SettingsOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Run agents on inputs generated from their schemas; exit 0 only if every one keeps its contract.
@@ -77,7 +83,7 @@ def validate(
     """
     if bool(name) == everything:
         raise InvalidRequest("name one agent, or give --all", field="name")
-    specialists = load_specialists()
+    specialists = local_specialists(data)
     chosen = specialists.registry.serving() if everything else (specialists.registry.get(name),)
     reports = asyncio.run(_validate(specialists, chosen, count=count, seed=seed))
     passed = all(report.passed for report in reports)
@@ -90,8 +96,15 @@ def validate(
 
 
 async def _validate(
-    specialists: Specialists, chosen: tuple[RegisteredAgent, ...], *, count: int, seed: int
-) -> list[ValidationReport]:
+    specialists: "Specialists", chosen: "tuple[RegisteredAgent, ...]", *, count: int, seed: int
+) -> "list[ValidationReport]":
+    from agents.engines.python import PythonEngine
+    from agents.invocation import AgentContext, Caller
+    from agents.pack import build_resources
+    from agents.specialists.logger import RESOURCE as AUDIT_LOG
+    from agents.validation import validate_agent
+    from cloud.audit import SqliteAuditLog
+
     reports = []
     with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
         audit_log = SqliteAuditLog(Path(folder) / "audit.sqlite", clock=lambda: datetime.now(UTC))
@@ -118,7 +131,9 @@ async def _validate(
     return reports
 
 
-def _not_here(agent: RegisteredAgent) -> ValidationReport:
+def _not_here(agent: "RegisteredAgent") -> "ValidationReport":
+    from agents.validation import ValidationReport
+
     return ValidationReport(
         agent=agent.spec.name,
         version=agent.spec.version,
@@ -130,7 +145,7 @@ def _not_here(agent: RegisteredAgent) -> ValidationReport:
     )
 
 
-def _show(reports: list[ValidationReport]) -> None:
+def _show(reports: "list[ValidationReport]") -> None:
     console = Console()
     table = Table("Agent", "Answered", "Refused", "Outcome", box=None)
     for report in reports:
@@ -143,7 +158,7 @@ def _show(reports: list[ValidationReport]) -> None:
             console.print(f"{report.agent}: {line}", markup=False)
 
 
-def _report_json(report: ValidationReport) -> dict[str, Any]:
+def _report_json(report: "ValidationReport") -> dict[str, Any]:
     return {
         "agent": report.agent,
         "version": report.version,
@@ -156,6 +171,10 @@ def _report_json(report: ValidationReport) -> dict[str, Any]:
     }
 
 
+def _touches(agent: agent_pb2.AgentDescription) -> str:
+    return agent_pb2.SideEffects.Name(agent.side_effects).removeprefix("SIDE_EFFECTS_").lower()
+
+
 def _agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
     return {
         "name": agent.name,
@@ -164,7 +183,7 @@ def _agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
         "description": agent.description,
         "engine": agent.engine,
         "enabled": agent.enabled,
-        "side_effects": agent_pb2.SideEffects.Name(agent.side_effects).removeprefix("SIDE_EFFECTS_").lower(),
+        "side_effects": _touches(agent),
         "capability_tags": list(agent.capability_tags),
         "requires": list(agent.requires),
         "timeout_ms": agent.timeout.ToMilliseconds(),

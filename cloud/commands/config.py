@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from cloud.settings import load_settings
 from podium.cli import emit
 
 app = typer.Typer(name="config", help="The server's settings.", no_args_is_help=True)
@@ -26,11 +25,14 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show every setting with its value and its source: default, file, environment or flag."""
+    from cloud.settings import load_settings
+
     loaded = load_settings(flags={"data": data}, environment=os.environ, config=config)
     if as_json:
         emit({"settings": loaded.to_json()})
         return
-    table = Table("setting", "value", "source", "meaning")
+    table = Table("Setting", "Value", "Source", "Meaning", box=None)
     for name, entry in loaded.to_json().items():
-        table.add_row(name, str(entry["value"]), entry["source"], entry["meaning"])
-    Console().print(table)
+        value = "-" if entry["value"] is None else str(entry["value"])
+        table.add_row(name, value, entry["source"], entry["meaning"])
+    Console(highlight=False).print(table)

@@ -1,17 +1,25 @@
 """`podium debug` and `podium reward-debug`: why was a request understood so, and a task judged so?"""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from cloud.commands.connection import DEFAULT_DATA, CaOption, DataOption, JsonOption, ServerOption, connected
+from cloud.commands.connection import (
+    DEFAULT_DATA,
+    CaOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    SettingsOption,
+    connected,
+    local_specialists,
+)
 from cloud.commands.moments import moment
 from cloud.commands.presenting import reward_json
-from cloud.specialists import load_specialists
-from conductor.reward import WEIGHTS
 from podium.cli import emit
 from podium.errors import Conflict, InvalidRequest
 from podium.status import task_status_name
@@ -23,25 +31,40 @@ app = typer.Typer()
 def debug(
     normalize: Annotated[str, typer.Option("--normalize", metavar="TEXT", help="The request to look at.")],
     now: Annotated[str | None, typer.Option("--now", help="What 'last quarter' refers to, ISO.")] = None,
+    data: SettingsOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Show the normal form of a request: entities, dates, numbers, corrections, and what was not understood."""
     if not normalize.strip():
         raise InvalidRequest("the text is empty", field="normalize")
-    understood = dict(load_specialists().normalise(normalize, moment(now) or datetime.now(UTC), ()))
+    understood = dict(local_specialists(data).normalise(normalize, moment(now) or datetime.now(UTC), ()))
     if as_json:
         emit(understood | {"original": normalize})
         return
-    console = Console()
+    _show(understood)
+
+
+def _show(understood: Mapping[str, Any]) -> None:
+    console = Console(highlight=False)
     console.print(f"{understood['language']}: {understood['text']}", markup=False)
-    table = Table("Kind", "Value", box=None)
-    for kind, values in understood["entities"].items():
-        for value in values:
-            table.add_row(kind, str(value))
+    table = Table("Kind", "Said", "Means", "By", "Confidence", box=None)
+    for kind, entities in understood["entities"].items():
+        for entity in entities:
+            means = ", ".join(map(str, entity["values"]))
+            quantity = entity.get("quantity")
+            if quantity:
+                means = f"{quantity['operator'] or ''} {means}".strip()
+            if entity.get("period"):
+                means = " to before ".join(entity["values"])
+            table.add_row(kind, entity["text"], means, entity["origin"], f"{entity['confidence']:.2f}")
     console.print(table)
-    for key in ("corrections", "unresolved"):
-        for item in understood[key]:
-            console.print(f"{key}: {item}", markup=False)
+    for item in understood["corrections"]:
+        if item["reason"] != "unicode_form":
+            console.print(
+                f"Corrected: {item['original']} → {item['replacement']} ({item['reason']})", markup=False
+            )
+    for item in understood["unresolved"]:
+        console.print(f"Not understood: {item['text'] if isinstance(item, dict) else item}", markup=False)
 
 
 @app.command("reward-debug")
@@ -53,6 +76,8 @@ def reward_debug(
     as_json: JsonOption = False,
 ) -> None:
     """Explain a task's reward: every term with its value, weight, step and origin."""
+    from conductor.reward import WEIGHTS
+
     with connected(server, ca, data) as client:
         task = client.get(task_id)
     if not task.HasField("reward"):
@@ -73,7 +98,7 @@ def reward_debug(
     if as_json:
         emit({"task_id": task_id, "reward": reward, "weights": WEIGHTS, "terms": terms})
         return
-    console = Console()
+    console = Console(highlight=False)
     parts = " + ".join(f"{weight} × {reward[name]:.3f} {name}" for name, weight in WEIGHTS.items())
     console.print(f"{reward['final']:.3f} = {parts}", markup=False)
     table = Table("Term", "Value", "Step", "Origin", box=None)

@@ -1,18 +1,20 @@
 """`podium demo`: the main job, shown and checked."""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markdown import Markdown
+from rich.text import Text
 
 from cloud.commands.connection import JsonOption, say
-from cloud.demo.story import Outcome, Story
+from cloud.commands.showing import show_answer, timeline_picture
 from podium.cli import emit
 from podium.status import task_status_name
+
+if TYPE_CHECKING:
+    from cloud.demo.story import Outcome
 
 DEMO_FOLDER = Path("var") / "demo"
 
@@ -33,6 +35,8 @@ def demo(
     clean one and one photographed askew with three planted faults. The sales answers are compared with SQL written
     by hand, the invoices with what was drawn into them.
     """
+    from cloud.demo.story import Story
+
     folder = data or DEMO_FOLDER / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
@@ -49,30 +53,27 @@ def demo(
         raise SystemExit(1)
 
 
-def _show(outcome: Outcome) -> None:
-    console = Console()
-    console.rule(f"{outcome.name}: {outcome.task.text}")
+def _show(outcome: "Outcome") -> None:
+    console = Console(highlight=False)
+    console.rule(outcome.name)
+    console.print(f"Request: {outcome.task.text}", markup=False)
     if outcome.task.HasField("result"):
-        console.print(Markdown(outcome.task.result.answer_markdown))
-        console.print("Sources:", style="bold")
-        for source in outcome.task.result.sources:
-            console.print(f"  {source.id}: {source.kind}, {source.label}, {source.location[:120]}", markup=False)
+        show_answer(outcome.task.result, console)
     console.print("What ran when:", style="bold")
-    sys.stdout.flush()
-    console.print(outcome.timeline, markup=False, highlight=False, soft_wrap=True)
-    verdict = "right" if not outcome.wrong else "WRONG: " + "; ".join(outcome.wrong)
-    console.print(f"Checked independently: {verdict}", markup=False)
+    console.print(timeline_picture(outcome.spans, console.width), markup=False, soft_wrap=True)
+    verdict = ("right", "bold green") if not outcome.wrong else ("WRONG: " + "; ".join(outcome.wrong), "bold red")
+    console.print(Text.assemble("Checked independently: ", verdict))
 
 
-def _sum_up(outcomes: list[Outcome], folder: Path, *, ok: bool) -> None:
-    console = Console()
+def _sum_up(outcomes: "list[Outcome]", folder: Path, *, ok: bool) -> None:
+    console = Console(highlight=False)
     console.rule("Podium demo")
     for outcome in outcomes:
         verdict = "right" if not outcome.wrong else "WRONG"
         reward = outcome.task.reward.final
         status = task_status_name(outcome.task.status)
         console.print(f"  {outcome.name:<18} {status:<10} {verdict:<6} reward {reward:.3f}", markup=False)
-    console.print(f"Reports:   {folder / 'reports'}", markup=False)
-    console.print(f"Event log: {folder / 'events.sqlite'}", markup=False)
-    console.print(f"Look into one: podium task list --data {folder}", markup=False)
+    console.print(f"Reports:   {folder / 'reports'}", markup=False, soft_wrap=True)
+    console.print(f"Event log: {folder / 'events.sqlite'}", markup=False, soft_wrap=True)
+    console.print(f"Look into them: podium task list --data {folder}", markup=False, soft_wrap=True)
     console.print("All answers are right." if ok else "Some answers are wrong.", style="bold")

@@ -17,15 +17,15 @@ from cloud.commands.connection import (
     DataOption,
     JsonOption,
     ServerOption,
+    local_specialists,
     serving_address,
 )
-from cloud.specialists import load_specialists
 from podium.cli import emit
 from podium.client import Client
 from podium.errors import PodiumError, ServerUnavailable
 from podium.import_names import check_import_names
-from podium.link import Address, sync_channel
-from tools.models.pinned import committed_models, verified_path
+from podium.link import Address, sync_channel, unreachable
+from podium.rpc_status import from_rpc_error
 
 CALL_LIMIT_S = 10
 MIN_FREE_BYTES = 200 * 2**20
@@ -56,7 +56,7 @@ def health_check(
     """
     checks = [
         _tried("environment", _environment),
-        _tried("packs", _packs),
+        _tried("packs", lambda: _packs(data)),
         _tried("models", _models),
         _tried("disk", lambda: _disk(data)),
     ]
@@ -65,7 +65,7 @@ def health_check(
             checks.append(_tried("server", lambda: _serving(address)))
             checks.append(_tried("agents", lambda: _agents(address)))
     except PodiumError as error:
-        checks.append(Check(name="server", ok=False, detail=f"{error.code}: {error.message}"))
+        checks.append(Check(name="server", ok=False, detail=_in_words(error)))
     ok = all(check.ok for check in checks)
     if as_json:
         items: list[dict[str, Any]] = [
@@ -73,7 +73,7 @@ def health_check(
         ]
         emit({"ok": ok, "checks": items})
     else:
-        console = Console()
+        console = Console(highlight=False)
         for check in checks:
             console.print(f"{'ok ' if check.ok else 'BAD'} {check.name}: {check.detail}", markup=False)
     if not ok:
@@ -84,7 +84,11 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
     try:
         return Check(name=name, ok=True, detail=look())
     except PodiumError as error:
-        return Check(name=name, ok=False, detail=f"{error.code}: {error.message} {error.next_step}")
+        return Check(name=name, ok=False, detail=_in_words(error))
+
+
+def _in_words(error: PodiumError) -> str:
+    return f"{error.code}: {error.message}. {error.next_step}"
 
 
 def _environment() -> str:
@@ -92,13 +96,15 @@ def _environment() -> str:
     return "no other distribution uses Podium's import names"
 
 
-def _packs() -> str:
-    specialists = load_specialists()
+def _packs(data: Path) -> str:
+    specialists = local_specialists(data)
     names = ", ".join(f"{pack.name} {pack.version}" for pack in specialists.packs)
     return f"{names}; {len(specialists.registry.serving())} agents keep the rules of manifests"
 
 
 def _models() -> str:
+    from tools.models.pinned import committed_models, verified_path
+
     names = [verified_path(model.name).name for model in committed_models()]
     return f"{len(names)} model files have their pinned hashes"
 
@@ -122,8 +128,7 @@ def _serving(address: Address) -> str:
             stub = health_pb2_grpc.HealthStub(channel)
             response = stub.Check(health_pb2.HealthCheckRequest(), timeout=CALL_LIMIT_S)
         except grpc.RpcError as error:
-            code = error.code().name if isinstance(error, grpc.Call) else repr(error)
-            raise ServerUnavailable(f"{address.target} does not answer: {code}") from error
+            raise unreachable(address, from_rpc_error(error)) from error
     name = health_pb2.HealthCheckResponse.ServingStatus.Name(response.status)
     if response.status != health_pb2.HealthCheckResponse.SERVING:
         raise ServerUnavailable(f"{address.target} is {name}")

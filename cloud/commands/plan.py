@@ -1,23 +1,23 @@
 """`podium plan`: what would be done, without doing it."""
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from agents.invocation import Caller
-from cloud.commands.connection import JsonOption
+from cloud.commands.connection import DEFAULT_DATA, JsonOption, SettingsOption, local_specialists
 from cloud.commands.moments import moment
-from cloud.specialists import load_specialists
-from conductor.plan import Plan
-from conductor.planner import Situation
-from conductor.request import build_request
-from conductor.state import TaskState
-from conductor.verify import verified
+from cloud.commands.progress import plan_line
 from podium.cli import emit
+from podium.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from conductor.plan import Plan
 
 app = typer.Typer()
 
@@ -26,10 +26,22 @@ app = typer.Typer()
 def plan(
     text: Annotated[str, typer.Argument(help="The request, in Chinese or English.")],
     now: Annotated[str | None, typer.Option("--now", help="What 'last quarter' refers to, ISO.")] = None,
+    data: SettingsOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
-    """Plan a request and verify the plan without running it; exit 0 only if the plan may run."""
-    specialists = load_specialists()
+    """Plan a request and verify the plan without running it; exit 0 only if the plan may run.
+
+    Needs no server. A request that is not understood is planned too: as a question to its caller.
+    """
+    from agents.invocation import Caller
+    from conductor.planner import Situation
+    from conductor.request import build_request
+    from conductor.state import TaskState
+    from conductor.verify import verified
+
+    if not text.strip():
+        raise InvalidRequest("the text is empty", field="text")
+    specialists = local_specialists(data)
     caller = Caller(name="command line")
     request = build_request(
         TaskState(text=text, as_of=moment(now) or datetime.now(UTC)),
@@ -45,17 +57,31 @@ def plan(
         origin = {"planner": proposal.planner, "origin": proposal.origin, "warnings": list(checked.warnings)}
         emit(checked.plan.to_json() | origin)
         return
-    _show(checked.plan, f"{proposal.planner}/{proposal.origin}")
+    _show(checked.plan, f"the planner {proposal.planner}, template {proposal.origin}")
+    for warning in checked.warnings:
+        Console(highlight=False).print(f"Warning: {warning}", markup=False)
 
 
-def _show(plan: Plan, origin: str) -> None:
-    console = Console()
+def _show(plan: "Plan", origin: str) -> None:
+    console = Console(highlight=False)
     console.print(f"Plan by {origin}, confidence {plan.confidence:.2f}", markup=False)
-    table = Table("Step", "Agent", "After", "Arguments", box=None)
+    table = Table("Step", "Agent", "After", "Given", box=None)
+    tools = [step.tool for step in plan.steps]
     for index, (step, written) in enumerate(zip(plan.steps, plan.to_json()["steps"], strict=True)):
         after = ", ".join(map(str, step.depends_on))
-        arguments = ", ".join(f"{name}={value}" for name, value in written["arguments"].items())
-        table.add_row(str(index), step.tool, after, arguments[:100])
+        table.add_row(str(index), step.tool, after, _given(written["arguments"], tools))
     console.print(table)
-    together = " then ".join("∥".join(map(str, group)) for group in plan.parallel_groups)
-    console.print(f"Runs {together}", markup=False)
+    console.print(f"Order: {plan_line(plan.to_proto())}", markup=False)
+
+
+def _given(arguments: Mapping[str, Any], tools: list[str]) -> str:
+    """A step's arguments by their origin: `dataset=sales; the request: language, text; coder: statements`."""
+    origins: dict[str, list[str]] = defaultdict(list)
+    for name, value in arguments.items():
+        if isinstance(value, dict) and "request" in value:
+            origins["the request"].append(name)
+        elif isinstance(value, dict) and "step" in value:
+            origins[tools[value["step"]]].append(name)
+        else:
+            origins[""].append(f"{name}={value}")
+    return "; ".join(f"{origin + ': ' if origin else ''}{', '.join(names)}" for origin, names in origins.items())

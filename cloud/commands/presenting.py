@@ -1,24 +1,22 @@
-"""Tasks as people and programs see them on the command line."""
+"""Tasks as JSON, the form that programs read."""
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.table import Table
-
-from conductor.diagnose import Diagnosis
-from conductor.plan import Plan
-from conductor.timeline import Span
-from podium.status import recovery_name, step_status_name, task_status_name
+from podium.status import step_status_name, task_status_name
 from podium.v1 import event_pb2, result_pb2, task_pb2
+
+if TYPE_CHECKING:
+    from conductor.diagnose import Diagnosis
+    from conductor.timeline import Span
 
 _REWARD = ("task_completion", "data_accuracy", "process_compliance", "resource_efficiency", "final")
 
 
 def task_json(task: task_pb2.Task) -> dict[str, Any]:
     """A task as one JSON object; what is not there yet is null."""
+    from conductor.plan import Plan
+
     result = task.result if task.HasField("result") else None
     return {
         "task_id": task.task_id,
@@ -105,7 +103,7 @@ def error_json(error: result_pb2.ErrorDetail) -> dict[str, Any]:
     }
 
 
-def diagnosis_json(task_id: str, diagnosis: Diagnosis) -> dict[str, Any]:
+def diagnosis_json(task_id: str, diagnosis: "Diagnosis") -> dict[str, Any]:
     """What went wrong first."""
     return {
         "task_id": task_id,
@@ -120,7 +118,7 @@ def diagnosis_json(task_id: str, diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def span_json(span: Span) -> dict[str, Any]:
+def span_json(span: "Span") -> dict[str, Any]:
     """Something that took time."""
     return {
         "kind": span.kind,
@@ -141,62 +139,3 @@ def latency_ms(task: task_pb2.Task) -> float:
         return 0.0
     seconds = task.update_time.ToNanoseconds() - task.create_time.ToNanoseconds()
     return round(seconds / 1e6, 1)
-
-
-def show_task(task: task_pb2.Task, console: Console) -> None:
-    """Print a task for a person: the answer, or what it waits for, or why there is none."""
-    console.print(f"Task {task.task_id}: [bold]{task_status_name(task.status)}[/bold], {latency_ms(task):.0f} ms")
-    if task.HasField("result"):
-        console.print(Markdown(task.result.answer_markdown))
-        for source in task.result.sources:
-            console.print(f"  {source.id}: {source.kind}, {source.label}, {source.location}", markup=False)
-    elif task.HasField("question"):
-        console.print(task.question.text, markup=False)
-        for suggestion in task.question.suggestions:
-            console.print(f"  - {suggestion}", markup=False)
-        console.print(f'Answer with: podium task answer {task.task_id} "..."', markup=False)
-    if task.HasField("error"):
-        console.print(f"{task.error.code}: {task.error.message}", markup=False)
-        for item in task.error.evidence:
-            console.print(f"  - {item}", markup=False)
-        console.print(f"What to do: {task.error.next_step}", markup=False)
-
-
-def show_list(tasks: Iterable[task_pb2.Task], console: Console) -> None:
-    """Print tasks as a table, newest first."""
-    table = Table("Task", "Status", "Updated", "Request", box=None)
-    for task in tasks:
-        moment = task.update_time.ToDatetime().strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(task.task_id, task_status_name(task.status), moment, task.text[:60])
-    console.print(table)
-
-
-def event_line(event: event_pb2.Event) -> str:
-    """One event in one line."""
-    header = event.header
-    kind = event.WhichOneof("payload") or "unknown"
-    moment = header.time.ToDatetime().strftime("%H:%M:%S.%f")[:-3]
-    step = f" step {header.step}" if header.HasField("step") else ""
-    return f"{header.sequence:>4} {moment} {kind}{step} {_detail(event, kind)}".rstrip()
-
-
-def _detail(event: event_pb2.Event, kind: str) -> str:
-    match kind:
-        case "plan_adopted":
-            tools = " → ".join(step.tool for step in event.plan_adopted.plan.steps)
-            return f"v{event.plan_adopted.version} by {event.plan_adopted.planner}: {tools}"
-        case "plan_refused":
-            return "; ".join(problem.message for problem in event.plan_refused.problems)
-        case "step_started":
-            return event.step_started.agent
-        case "step_succeeded":
-            return f"confidence {event.step_succeeded.confidence:.2f}"
-        case "step_failed":
-            failed = event.step_failed
-            return f"{failed.error.code}: {failed.error.message} → {recovery_name(failed.recovery)}"
-        case "question_asked":
-            return event.question_asked.question.text
-        case "task_failed":
-            return f"{event.task_failed.error.code}: {event.task_failed.error.message}"
-        case _:
-            return ""

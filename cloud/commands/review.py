@@ -6,10 +6,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
-from cloud.commands.connection import DEFAULT_DATA, CaOption, DataOption, JsonOption, ServerOption, connected
+from cloud.commands.connection import (
+    DEFAULT_DATA,
+    CaOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    connected,
+    reach,
+)
 from cloud.commands.presenting import error_json
+from cloud.commands.showing import wrapped
 from podium.cli import emit
 from podium.errors import InvalidRequest
 from podium.status import task_status_name
@@ -43,11 +52,20 @@ def list_reviews(
         ]
         emit({"reviews": items})
         return
-    table = Table("Task", "Step", "Since", "Why", box=None)
+    console = Console(highlight=False)
+    if not reviews:
+        console.print("Nothing waits for a person.")
     for review in reviews:
-        step = str(review.step) if review.HasField("step") else ""
-        table.add_row(review.task_id, step, review.since.ToJsonString(), review.reason.message)
-    Console().print(table)
+        step = f", step {review.step}" if review.HasField("step") else ""
+        since = review.since.ToDatetime().strftime("%Y-%m-%d %H:%M:%S")
+        console.print(f"{review.task_id}{step}, since {since} UTC", markup=False, soft_wrap=True)
+        console.print(Text(f"    {' '.join(review.text.split())}", no_wrap=True, overflow="ellipsis"))
+        for line in wrapped(f"{review.reason.code}: {review.reason.message}", console.width, "    "):
+            console.print(line, markup=False)
+    if reviews:
+        resolve = f"podium review resolve ID{reach(server, ca, data)}"
+        console.print("What each step was given and must return: --json. Settle one with:")
+        console.print(f"  {resolve} --output FILE | --reject", markup=False, soft_wrap=True)
 
 
 @app.command("resolve")
@@ -78,4 +96,4 @@ def resolve(
     if as_json:
         emit({"task_id": task_id, "status": status})
     else:
-        Console().print(f"task {task_id} is {status}", markup=False)
+        Console(highlight=False).print(f"task {task_id} is {status}", markup=False, soft_wrap=True)

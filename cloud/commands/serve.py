@@ -6,15 +6,16 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cloud.app import App, build
-from cloud.logs import log_to
-from cloud.settings import Settings, load_settings
 from podium.cli import emit
 from podium.import_names import check_import_names
+
+if TYPE_CHECKING:
+    from cloud.app import App
+    from cloud.settings import Settings
 
 app = typer.Typer()
 
@@ -36,6 +37,9 @@ def serve(
     The first line on stdout says where it listens; logs go to stderr as JSON lines. Every setting can also stand
     in the TOML file or in PODIUM_* variables: `podium config show` lists them.
     """
+    from cloud.logs import log_to
+    from cloud.settings import load_settings
+
     check_import_names()
     flags = {"listen": listen, "data": data, "insecure_loopback": insecure_loopback or None}
     settings = load_settings(flags=flags, environment=os.environ, config=config).settings
@@ -46,7 +50,9 @@ def serve(
     asyncio.run(_serve(settings, as_json=as_json))
 
 
-async def _serve(settings: Settings, *, as_json: bool) -> None:
+async def _serve(settings: "Settings", *, as_json: bool) -> None:
+    from cloud.app import build
+
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -56,7 +62,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
         await stop.wait()
 
 
-def _say_where(server: App, *, as_json: bool) -> None:
+def _say_where(server: "App", *, as_json: bool) -> None:
     if as_json:
         ca = str(server.ca_file) if server.ca_file is not None else None
         emit({"listening": server.address, "ca": ca, "pid": os.getpid()})

@@ -7,24 +7,25 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cloud.commands.connection import DEFAULT_DATA, CaOption, DataOption, JsonOption, ServerOption, connected, say
-from cloud.commands.moments import moment
-from cloud.commands.presenting import (
-    diagnosis_json,
-    event_line,
-    show_list,
-    show_task,
-    span_json,
-    summary_json,
-    task_json,
+from cloud.commands.connection import (
+    DEFAULT_DATA,
+    CaOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    connected,
+    local_specialists,
+    reach,
+    say,
 )
-from cloud.specialists import load_specialists
-from conductor.diagnose import diagnose
-from conductor.timeline import render, timeline
+from cloud.commands.moments import moment
+from cloud.commands.presenting import diagnosis_json, span_json, summary_json, task_json
+from cloud.commands.progress import Progress
+from cloud.commands.showing import show_list, show_task, timeline_picture
 from podium.cli import emit
 from podium.client import Client
-from podium.errors import InvalidRequest
-from podium.status import ENDED, WAITS_FOR_PERSON, task_status_name, task_status_of
+from podium.errors import Conflict, InvalidRequest
+from podium.status import ENDED, WAITS_FOR_PERSON, TaskStatus, task_status_name, task_status_of
 from podium.v1 import event_pb2, status_pb2, task_pb2
 
 app = typer.Typer()
@@ -56,7 +57,12 @@ def submit(
         say(f"task {task.task_id} accepted")
         if wait:
             task = _follow(client, task.task_id)
-    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait)
+    _finish(
+        task,
+        reach(server, ca, data),
+        as_json=as_json,
+        good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait,
+    )
 
 
 @tasks.command()
@@ -70,7 +76,7 @@ def get(
     """Print one task: status, plan, steps, answer, sources, reward."""
     with connected(server, ca, data) as client:
         task = client.get(task_id)
-    _finish(task, as_json=as_json, good=True)
+    _finish(task, reach(server, ca, data), as_json=as_json, good=True)
 
 
 @tasks.command("list")
@@ -84,16 +90,13 @@ def list_tasks(
     as_json: JsonOption = False,
 ) -> None:
     """List tasks, newest first."""
-    try:
-        statuses = [task_status_of(name) for name in status or ()]
-    except ValueError as error:
-        raise InvalidRequest(f"there is no such status: {error}", field="status") from error
+    statuses = [_status(name) for name in status or ()]
     with connected(server, ca, data) as client:
         page = client.list(statuses=statuses, page_size=limit, page_token=page_token)
     if as_json:
         emit({"tasks": [summary_json(task) for task in page.tasks], "next_page_token": page.next_page_token})
         return
-    show_list(page.tasks, Console())
+    show_list(page, Console(highlight=False), reach=reach(server, ca, data))
 
 
 @tasks.command()
@@ -108,7 +111,7 @@ def watch(
     """Follow a task's events until it has ended or waits for a person; exit 0 only if it succeeded."""
     with connected(server, ca, data) as client:
         task = _follow(client, task_id, after_sequence=after)
-    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED)
+    _finish(task, reach(server, ca, data), as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED)
 
 
 @tasks.command()
@@ -126,7 +129,12 @@ def answer(
         task = client.answer(task_id, text)
         if wait:
             task = _follow(client, task_id, after_sequence=task.last_sequence)
-    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait)
+    _finish(
+        task,
+        reach(server, ca, data),
+        as_json=as_json,
+        good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait,
+    )
 
 
 @tasks.command()
@@ -141,7 +149,9 @@ def cancel(
     """End a task early; exit 0 only if it is cancelled then."""
     with connected(server, ca, data) as client:
         task = client.cancel(task_id, reason)
-    _finish(task, as_json=as_json, good=task.status == status_pb2.TASK_STATUS_CANCELLED)
+    if task.status != status_pb2.TASK_STATUS_CANCELLED:
+        raise Conflict(f"task {task_id} is {task_status_name(task.status)}: it ended before it could be cancelled")
+    _finish(task, reach(server, ca, data), as_json=as_json, good=True)
 
 
 @tasks.command("diagnose")
@@ -153,8 +163,10 @@ def diagnose_task(
     as_json: JsonOption = False,
 ) -> None:
     """Name the first wrong step of a task, with its evidence and time; exit 0 when that could be told."""
+    from conductor.diagnose import diagnose
+
     with connected(server, ca, data) as client:
-        diagnosis = diagnose(events_of(client, task_id), load_specialists().registry)
+        diagnosis = diagnose(events_of(client, task_id), local_specialists(data).registry)
     if as_json:
         emit(diagnosis_json(task_id, diagnosis))
         return
@@ -177,12 +189,14 @@ def show_timeline(
     as_json: JsonOption = False,
 ) -> None:
     """Show what ran when, and what ran at the same time."""
+    from conductor.timeline import timeline
+
     with connected(server, ca, data) as client:
         spans = timeline(events_of(client, task_id))
     if as_json:
         emit({"task_id": task_id, "spans": [span_json(span) for span in spans]})
         return
-    sys.stdout.write(render(spans) + "\n")
+    sys.stdout.write(timeline_picture(spans, Console().width) + "\n")
 
 
 def events_of(client: Client, task_id: str) -> list[event_pb2.Event]:
@@ -198,8 +212,17 @@ def events_of(client: Client, task_id: str) -> list[event_pb2.Event]:
 
 def _follow(client: Client, task_id: str, *, after_sequence: int = 0) -> task_pb2.Task:
     """Show events on stderr until the task has ended or waits for a person."""
+    progress = Progress()
+    try:
+        return _followed(client, task_id, after_sequence, progress)
+    except KeyboardInterrupt:
+        say(f"no longer followed; the task goes on: podium task watch {task_id}")
+        raise
+
+
+def _followed(client: Client, task_id: str, after_sequence: int, progress: Progress) -> task_pb2.Task:
     for response in client.watch(task_id, after_sequence=after_sequence):
-        say(event_line(response.event))
+        say(progress.line(response.event))
         if response.status in ENDED | WAITS_FOR_PERSON:
             task = client.get(task_id)
             if task.status in ENDED | WAITS_FOR_PERSON and task.last_sequence <= response.event.header.sequence:
@@ -207,11 +230,18 @@ def _follow(client: Client, task_id: str, *, after_sequence: int = 0) -> task_pb
     return client.get(task_id)
 
 
-def _finish(task: task_pb2.Task, *, as_json: bool, good: bool) -> None:
+def _status(name: str) -> TaskStatus:
+    try:
+        return task_status_of(name)
+    except ValueError as error:
+        known = ", ".join(task_status_name(number) for number in status_pb2.TaskStatus.values() if number)
+        raise InvalidRequest(f"there is no status {name!r}; there are {known}", field="status") from error
+
+
+def _finish(task: task_pb2.Task, reach: str, *, as_json: bool, good: bool) -> None:
     if as_json:
         emit(task_json(task))
     else:
-        show_task(task, Console())
+        show_task(task, Console(highlight=False), reach=reach)
     if not good:
-        say(f"task {task.task_id} is {task_status_name(task.status)}")
         raise SystemExit(1)

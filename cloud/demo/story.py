@@ -8,11 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cloud.commands.presenting import event_line, task_json
+from cloud.commands.presenting import task_json
+from cloud.commands.progress import Progress
 from cloud.commands.task import events_of
 from cloud.demo import script
 from cloud.demo.processes import WatchingDevice, running_cloud, running_device
-from conductor.timeline import render, timeline
+from conductor.timeline import Span, timeline
 from podium.client import Client
 from podium.status import ENDED, WAITS_FOR_PERSON
 from podium.v1 import status_pb2, task_pb2
@@ -29,7 +30,8 @@ class Outcome:
     task: task_pb2.Task
     wrong: tuple[str, ...]
     """What is wrong with the answer; empty when it is right."""
-    timeline: str
+    spans: tuple[Span, ...]
+    """What ran when."""
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as `podium demo --json` prints it."""
@@ -70,7 +72,8 @@ class Story:
     def _ask(self, client: Client, name: str, text: str, *, answer: str = "") -> Outcome:
         self._say(f"asking: {text}")
         task_id = client.submit(text, as_of=script.AS_OF, labels={"demo": name}).task_id
-        task = self._follow(client, task_id)
+        progress = Progress()
+        task = self._follow(client, task_id, progress)
         wrong = []
         if answer:
             if task.status != status_pb2.TASK_STATUS_WAITING_INPUT:
@@ -79,7 +82,7 @@ class Story:
                 self._say(f"it asks: {task.question.text}")
                 self._say(f"answering: {answer}")
                 after = client.answer(task_id, answer).last_sequence
-                task = self._follow(client, task_id, after_sequence=after)
+                task = self._follow(client, task_id, progress, after_sequence=after)
         wrong += script.wrong_sales_answer(task, self._data)
         return self._outcome(client, name, task, wrong)
 
@@ -91,13 +94,15 @@ class Story:
         wrong = script.wrong_invoice_answer(page, answer)
         return self._outcome(client, f"invoice_{page.file.stem}", client.get(answer["task_id"]), wrong)
 
-    def _follow(self, client: Client, task_id: str, *, after_sequence: int = 0) -> task_pb2.Task:
+    def _follow(
+        self, client: Client, task_id: str, progress: Progress, *, after_sequence: int = 0
+    ) -> task_pb2.Task:
         for response in client.watch(task_id, after_sequence=after_sequence, time_limit=TASK_LIMIT):
-            self._say(event_line(response.event))
+            self._say(progress.line(response.event))
             if response.status in ENDED | WAITS_FOR_PERSON:
                 break
         return client.get(task_id)
 
     def _outcome(self, client: Client, name: str, task: task_pb2.Task, wrong: list[str]) -> Outcome:
-        picture = render(timeline(events_of(client, task.task_id)))
-        return Outcome(name=name, task=task, wrong=tuple(wrong), timeline=picture)
+        spans = timeline(events_of(client, task.task_id))
+        return Outcome(name=name, task=task, wrong=tuple(wrong), spans=spans)

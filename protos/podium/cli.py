@@ -9,24 +9,34 @@ imported: a device does not load the cloud. A group whose libraries are not inst
 import json
 import sys
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
+import click
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from podium.errors import PodiumError
+from podium.errors import InvalidRequest, PodiumError
 
 GROUP = "podium.commands"
 _OUR_TOP_LEVELS = ("agents", "cloud", "conductor", "edge", "federation", "podium", "tools")
 
 
 def main() -> None:
-    """Run the command line; exit status 0 only on success."""
+    """Run the command line; exit status 0 only on success, 2 when it was called wrongly."""
     app = build(sys.argv[1] if len(sys.argv) > 1 else "")
+    as_json = "--json" in sys.argv
     try:
-        app(prog_name="podium")
+        # Typer tells a person what is wrong with the arguments; a program gets it as an object like any error.
+        status = app(prog_name="podium", standalone_mode=not as_json)
     except PodiumError as error:
-        fail(error, as_json="--json" in sys.argv)
+        fail(error, as_json=as_json)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "podium"
+        wrong = InvalidRequest(error.format_message(), next_step=f"`{where} --help` shows how it is called.")
+        fail(wrong, as_json=True, exit_status=error.exit_code)
+    raise SystemExit(status if isinstance(status, int) else 0)
 
 
 def build(command: str = "") -> typer.Typer:
@@ -63,8 +73,19 @@ def build(command: str = "") -> typer.Typer:
     return app
 
 
-def fail(error: PodiumError, *, as_json: bool) -> NoReturn:
-    """Print an error with what to do next and exit with status 1; with `as_json`, as an object on stdout."""
+def require(*libraries: str) -> None:
+    """For a group whose commands import their libraries when they run: say now which one is not installed.
+
+    Raises:
+        ModuleNotFoundError: the first that is missing, as an import of it would.
+    """
+    for library in libraries:
+        if find_spec(library) is None:
+            raise ModuleNotFoundError(f"No module named {library!r}", name=library)
+
+
+def fail(error: PodiumError, *, as_json: bool, exit_status: int = 1) -> NoReturn:
+    """Print an error with what to do next and exit; with `as_json`, as an object on stdout too."""
     if as_json:
         emit(
             {
@@ -77,12 +98,11 @@ def fail(error: PodiumError, *, as_json: bool) -> NoReturn:
             }
         )
     console = Console(stderr=True, highlight=False)
-    console.print(f"[bold red]{error.code}[/bold red] ", end="")
-    console.print(error.message, markup=False)
+    console.print(Text.assemble((error.code, "bold red"), f" {error.message}"))
     for item in error.evidence:
         console.print(f"  - {item}", markup=False)
     console.print(f"What to do: {error.next_step}", markup=False)
-    raise SystemExit(1)
+    raise SystemExit(exit_status)
 
 
 def emit(value: Any) -> None:

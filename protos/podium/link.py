@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from podium.errors import InvalidRequest
+from podium.errors import InvalidRequest, PodiumError, ServerUnavailable
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 DEFAULT_DEADLINE = timedelta(seconds=30)
@@ -48,9 +48,16 @@ class Address:
             raise InvalidRequest(f"{target!r} is not HOST:PORT", field="server")
         if ca_file is not None:
             try:
-                return cls(target=target, ca_pem=ca_file.read_bytes())
+                ca_pem = ca_file.read_bytes()
             except OSError as error:
                 raise InvalidRequest(f"the CA file {ca_file} cannot be read: {error}", field="ca") from error
+            if b"-----BEGIN CERTIFICATE-----" not in ca_pem:
+                raise InvalidRequest(
+                    f"{ca_file} holds no certificate in PEM form",
+                    next_step="Give the server's ca.pem: it lies in tls/ of the server's data directory.",
+                    field="ca",
+                )
+            return cls(target=target, ca_pem=ca_pem)
         if not is_loopback(host):
             raise InvalidRequest(
                 f"{target} is not on this machine, so it is only spoken to with TLS",
@@ -58,6 +65,29 @@ class Address:
                 field="ca",
             )
         return cls(target=target, ca_pem=None)
+
+
+def unreachable(address: Address, error: PodiumError) -> PodiumError:
+    """Say in words about addresses and certificates why a connection did not come about; other errors stay.
+
+    gRPC says it in words about sockets, and gives them only as text.
+    """
+    if not isinstance(error, ServerUnavailable):
+        return error
+    if "Connection refused" in error.message:
+        message, advice = f"nothing listens on {address.target}", error.advice
+    elif "CERTIFICATE_VERIFY_FAILED" in error.message:
+        message = f"the certificate of {address.target} is not vouched for by the authority that was given"
+        advice = "Give that server's own ca.pem, from tls/ of its data directory."
+    elif address.ca_pem is None and "Socket closed" in error.message:
+        message = f"{address.target} hung up on a connection without TLS"
+        advice = "It probably speaks TLS: give its ca.pem with --ca, from tls/ of its data directory."
+    elif address.ca_pem is not None and "WRONG_VERSION_NUMBER" in error.message:
+        message = f"{address.target} does not speak TLS"
+        advice = "Leave --ca out: without it a server on loopback is spoken to in clear."
+    else:
+        return error
+    return ServerUnavailable(message, next_step=advice, evidence=[error.message])
 
 
 def is_loopback(host: str) -> bool:

@@ -10,9 +10,9 @@ from typing import BinaryIO, Self
 
 import grpc
 
-from podium.client.messages import blob_of, blob_of_bytes, submit_request, upload_chunks
+from podium.client.messages import blob_of, blob_of_bytes, open_question_id, submit_request, upload_chunks
 from podium.errors import ServerUnavailable
-from podium.link import DEFAULT_DEADLINE, Address, sync_channel
+from podium.link import DEFAULT_DEADLINE, Address, sync_channel, unreachable
 from podium.rpc_status import from_rpc_error
 from podium.status import ENDED, WAITS_FOR_PERSON, Priority, ReviewVerdict, TaskStatus
 from podium.v1 import (
@@ -36,6 +36,7 @@ class Client:
     """
 
     def __init__(self, address: Address, *, deadline: timedelta = DEFAULT_DEADLINE) -> None:
+        self._address = address
         self._channel = sync_channel(address)
         self._deadline_s = deadline.total_seconds()
         self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
@@ -76,12 +77,12 @@ class Client:
             priority=priority,
             labels=labels,
         )
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._tasks.SubmitTask(request, timeout=self._deadline_s).task
 
     def get(self, task_id: str) -> task_pb2.Task:
         """Read one task."""
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._tasks.GetTask(task_pb2.GetTaskRequest(task_id=task_id), timeout=self._deadline_s).task
 
     def list(
@@ -89,21 +90,25 @@ class Client:
     ) -> task_pb2.ListTasksResponse:
         """One page of tasks, newest first."""
         request = task_pb2.ListTasksRequest(statuses=statuses, page_size=page_size, page_token=page_token)
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._tasks.ListTasks(request, timeout=self._deadline_s)
 
     def cancel(self, task_id: str, reason: str = "") -> task_pb2.Task:
         """End a task early; one that has ended is returned unchanged."""
         request = task_pb2.CancelTaskRequest(task_id=task_id, reason=reason)
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._tasks.CancelTask(request, timeout=self._deadline_s).task
 
     def answer(self, task_id: str, answer: str, *, question_id: str = "") -> task_pb2.Task:
-        """Answer a task's question; without `question_id`, the one that is open now."""
+        """Answer a task's question; without `question_id`, the one that is open now.
+
+        Raises:
+            Conflict: the task asks nothing now, or this question was answered otherwise.
+        """
         if not question_id:
-            question_id = self.get(task_id).question.question_id
+            question_id = open_question_id(self.get(task_id))
         request = task_pb2.ProvideInputRequest(task_id=task_id, question_id=question_id, answer=answer)
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._tasks.ProvideInput(request, timeout=self._deadline_s).task
 
     def watch(
@@ -119,7 +124,7 @@ class Client:
         while True:
             request = task_pb2.WatchTaskRequest(task_id=task_id, after_sequence=after_sequence)
             try:
-                with _typed_errors():
+                with _typed_errors(self._address):
                     timeout_s = time_limit.total_seconds() if time_limit else None
                     for response in self._tasks.WatchTask(request, timeout=timeout_s, wait_for_ready=failures > 0):
                         failures = 0
@@ -155,7 +160,7 @@ class Client:
         return self._upload(BytesIO(data), blob)
 
     def _upload(self, content: BinaryIO, blob: blob_pb2.BlobRef) -> blob_pb2.BlobRef:
-        with _typed_errors():
+        with _typed_errors(self._address):
             state = self._blobs.Stat(blob_pb2.StatRequest(sha256=blob.sha256), timeout=self._deadline_s)
             if state.complete:
                 return blob
@@ -166,19 +171,19 @@ class Client:
     def download(self, sha256: str, *, offset_bytes: int = 0) -> Iterator[bytes]:
         """A blob's bytes from an offset, in chunks."""
         request = blob_pb2.DownloadRequest(sha256=sha256, offset_bytes=offset_bytes)
-        with _typed_errors():
+        with _typed_errors(self._address):
             for response in self._blobs.Download(request, timeout=10 * self._deadline_s):
                 yield response.data
 
     def agents(self, pack: str = "") -> Sequence[agent_pb2.AgentDescription]:
         """The registered agents, sorted by name."""
         request = registry_pb2.ListAgentsRequest(pack=pack)
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._registry.ListAgents(request, timeout=self._deadline_s).agents
 
     def reviews(self) -> Sequence[review_pb2.Review]:
         """What waits for a person, oldest first."""
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._reviews.ListReviews(review_pb2.ListReviewsRequest(), timeout=self._deadline_s).reviews
 
     def resolve_review(
@@ -188,13 +193,13 @@ class Client:
         request = review_pb2.ResolveReviewRequest(
             task_id=task_id, verdict=verdict, output_json=output_json, note=note
         )
-        with _typed_errors():
+        with _typed_errors(self._address):
             return self._reviews.ResolveReview(request, timeout=self._deadline_s).status
 
 
 @contextmanager
-def _typed_errors() -> Iterator[None]:
+def _typed_errors(address: Address) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        raise from_rpc_error(error) from error
+        raise unreachable(address, from_rpc_error(error)) from error

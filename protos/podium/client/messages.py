@@ -9,8 +9,8 @@ from typing import BinaryIO, Final
 
 from google.protobuf import timestamp_pb2
 
-from podium.errors import InvalidRequest
-from podium.status import Priority
+from podium.errors import Conflict, InvalidRequest
+from podium.status import Priority, task_status_name
 from podium.v1 import blob_pb2, status_pb2, task_pb2
 
 CHUNK_BYTES: Final = 256 * 1024
@@ -52,6 +52,17 @@ def submit_request(
     if time_limit is not None:
         request.time_limit.FromTimedelta(time_limit)
     return request
+
+
+def open_question_id(task: task_pb2.Task) -> str:
+    """The id of the question that a task waits with.
+
+    Raises:
+        Conflict: it waits with none.
+    """
+    if not task.HasField("question"):
+        raise Conflict(f"task {task.task_id} is {task_status_name(task.status)} and asks nothing")
+    return task.question.question_id
 
 
 def blob_of(path: Path) -> blob_pb2.BlobRef:
