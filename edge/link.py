@@ -1,8 +1,10 @@
 """The device's end of `EdgeService.Connect`: observations up, steps down, over as many connections as it takes.
 
 Every message up has a sequence number and stays in memory until the cloud acknowledges it as stored; after a
-reconnect what is not acknowledged is sent again, and the cloud applies nothing twice. (A durable outbox is not
-part of this pipeline yet: what is unsent when the process dies is read from its file again.)
+reconnect what is not acknowledged is sent again, and the cloud applies nothing twice. An observation whose
+acknowledgement came but whose outcome was lost with the connection is sent once more under a new number: by its
+id it becomes the same task. (A durable outbox is not part of this pipeline yet: what is unsent when the process
+dies is read from its file again.)
 """
 
 import asyncio
@@ -10,6 +12,7 @@ import random
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import grpc
@@ -34,6 +37,27 @@ class ObservationRefused(InvalidRequest):
 
     code = "OBSERVATION_REFUSED"
     advice = "Read the cloud's message; sending the same again changes nothing."
+
+
+@dataclass(slots=True)
+class _Connection:
+    """One stream. What it needs to know is its own: a stream that has ended may still be writing for a while."""
+
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    welcomed: bool = False
+    progressed: bool = False
+    """Whether the cloud answered anything after its welcome."""
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Awaited:
+    """An observation whose outcome has not come yet."""
+
+    observation: edge_pb2.Observation
+    outcome: "asyncio.Future[str]"
+    carried_by: _Connection | None = None
+    """The last connection it was written to."""
 
 
 class DeviceLink:
@@ -61,13 +85,16 @@ class DeviceLink:
         self._jitter = jitter
         self._on_state = on_state
         self._sequence = 0
+        self._last_sent = 0
         self._unacknowledged: OrderedDict[int, edge_pb2.ConnectRequest] = OrderedDict()
-        self._outcomes: dict[str, asyncio.Future[str]] = {}
+        self._awaited: dict[str, _Awaited] = {}
         self._steps: dict[tuple[str, int, int], asyncio.Task[None]] = {}
-        self._wake = asyncio.Event()
+        self._connection = _Connection(ended=True)
 
     async def send(self, observation: edge_pb2.Observation) -> str:
         """Send an observation and return the id of the task it became, once that is on disk in the cloud.
+
+        One that is on its way already is not sent twice; cancelling does not take it back.
 
         Raises:
             InvalidRequest: the cloud refused it, with the cloud's own error, or it is too large to travel.
@@ -79,13 +106,14 @@ class DeviceLink:
                 next_step="Split the document and scan its parts.",
                 field="payload_json",
             )
-        outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._outcomes[observation.observation_id] = outcome
-        self._enqueue(edge_pb2.ConnectRequest(observation=observation))
-        try:
-            return await outcome
-        finally:
-            self._outcomes.pop(observation.observation_id, None)
+        awaited = self._awaited.get(observation.observation_id)
+        if awaited is None:
+            outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            # A sender that was cancelled reads no outcome; asyncio would complain of a refusal nobody looked at.
+            outcome.add_done_callback(lambda done: done.exception())
+            awaited = self._awaited[observation.observation_id] = _Awaited(observation, outcome)
+            self._enqueue(edge_pb2.ConnectRequest(observation=observation))
+        return await asyncio.shield(awaited.outcome)
 
     async def run(self, *, attempts: int | None = None) -> None:
         """Connect, and connect again with growing, jittered delays whenever the connection ends.
@@ -101,23 +129,23 @@ class DeviceLink:
         failures = 0
         known = False
         while True:
-            welcomed = False
-
-            def note_welcome() -> None:
-                nonlocal welcomed
-                welcomed = True
-
+            connection = _Connection()
+            began_s = asyncio.get_running_loop().time()
             try:
-                await self._one_connection(note_welcome)
+                await self._serve(connection)
                 error: PodiumError = ServerUnavailable("the cloud closed the connection")
             except grpc.aio.AioRpcError as rpc_error:
                 error = unreachable(self._address, from_rpc_error(rpc_error))
                 # What is wrong with the greeting stays wrong; after it, connecting again can put things right.
-                misfit = not welcomed and rpc_error.code() is grpc.StatusCode.INVALID_ARGUMENT
+                misfit = not connection.welcomed and rpc_error.code() is grpc.StatusCode.INVALID_ARGUMENT
                 if misfit or rpc_error.code() in _PERMANENT:
                     raise error from rpc_error
-            failures = 1 if welcomed else failures + 1
-            known = known or welcomed
+            lasted_s = asyncio.get_running_loop().time() - began_s
+            # A cloud that greets and hangs up, each time, is as good as none: only a connection that was of some
+            # use starts the count anew.
+            useful = connection.progressed or (connection.welcomed and lasted_s >= LAST_DELAY.total_seconds())
+            failures = 1 if useful else failures + 1
+            known = known or connection.welcomed
             if attempts is not None and failures >= attempts * (2 if known else 1):
                 raise ServerUnavailable(
                     f"{self._address.target} cannot be reached: {error.message}", next_step=error.next_step
@@ -126,41 +154,56 @@ class DeviceLink:
             ceiling_s = min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 10)).total_seconds()
             await asyncio.sleep(self._jitter.uniform(ceiling_s / 2, ceiling_s))
 
-    async def _one_connection(self, note_welcome: Callable[[], None]) -> None:
+    async def _serve(self, connection: _Connection) -> None:
+        """Hold one connection until it ends."""
+        self._connection = connection
         async with async_channel(self._address) as channel:
-            stub = edge_pb2_grpc.EdgeServiceStub(channel)
-            call = stub.Connect(self._upward())
+            call = edge_pb2_grpc.EdgeServiceStub(channel).Connect(self._upward(connection))
             try:
                 async for response in call:
-                    if response.WhichOneof("message") == "welcome":
-                        note_welcome()
-                        self._on_state("connected")
                     self._receive(response)
             finally:
                 call.cancel()
+                # gRPC leaves the writing side of a stream that the cloud ended waiting for ever.
+                connection.ended = True
+                connection.wake.set()
 
-    async def _upward(self) -> AsyncIterator[edge_pb2.ConnectRequest]:
+    async def _upward(self, connection: _Connection) -> AsyncIterator[edge_pb2.ConnectRequest]:
         yield edge_pb2.ConnectRequest(hello=self._hello)
         sent = 0
-        while True:
-            self._wake.clear()
+        while not connection.ended:
+            connection.wake.clear()
             for sequence in [number for number in self._unacknowledged if number > sent]:
                 # It may have been acknowledged while the one before it was written.
                 if (request := self._unacknowledged.get(sequence)) is not None:
+                    self._note_sent(request, connection)
                     yield request
                 sent = sequence
-            await self._wake.wait()
+            await connection.wake.wait()
+
+    def _note_sent(self, request: edge_pb2.ConnectRequest, connection: _Connection) -> None:
+        self._last_sent = max(self._last_sent, request.sequence)
+        if (awaited := self._awaited.get(request.observation.observation_id)) is not None:
+            awaited.carried_by = connection
 
     def _enqueue(self, request: edge_pb2.ConnectRequest) -> None:
         self._sequence += 1
         request.sequence = self._sequence
         self._unacknowledged[self._sequence] = request
-        self._wake.set()
+        self._connection.wake.set()
 
     def _receive(self, response: edge_pb2.ConnectResponse) -> None:
-        while self._unacknowledged and next(iter(self._unacknowledged)) <= response.ack_through:
+        # What was never sent cannot have arrived, whatever the cloud says: it stays.
+        through = min(response.ack_through, self._last_sent)
+        while self._unacknowledged and next(iter(self._unacknowledged)) <= through:
             self._unacknowledged.popitem(last=False)
-        match response.WhichOneof("message"):
+        kind = response.WhichOneof("message")
+        self._connection.progressed |= kind != "welcome"
+        match kind:
+            case "welcome":
+                self._connection.welcomed = True
+                self._on_state("connected")
+                self._send_again_what_has_no_outcome()
             case "observation_outcome":
                 self._settle(response.observation_outcome)
             case "step_request":
@@ -171,15 +214,22 @@ class DeviceLink:
                     if (task_id, step) == (cancel.task_id, cancel.step):
                         running.cancel()
 
+    def _send_again_what_has_no_outcome(self) -> None:
+        """Its acknowledgement came, its outcome was on the way when the connection broke."""
+        pending = {request.observation.observation_id for request in self._unacknowledged.values()}
+        for name, awaited in self._awaited.items():
+            if name not in pending and awaited.carried_by is not self._connection:
+                self._enqueue(edge_pb2.ConnectRequest(observation=awaited.observation))
+
     def _settle(self, outcome: edge_pb2.ObservationOutcome) -> None:
-        waiting = self._outcomes.get(outcome.observation_id)
-        if waiting is None or waiting.done():
+        awaited = self._awaited.pop(outcome.observation_id, None)
+        if awaited is None:
             return
         if outcome.task_id:
-            waiting.set_result(outcome.task_id)
+            awaited.outcome.set_result(outcome.task_id)
         else:
             detail = outcome.error
-            waiting.set_exception(
+            awaited.outcome.set_exception(
                 error_of(
                     detail.code,
                     detail.message,
@@ -191,8 +241,9 @@ class DeviceLink:
 
     def _start_step(self, request: edge_pb2.StepRequest) -> None:
         key = (request.task_id, request.step, request.attempt)
-        if key in self._steps:
-            # Sent again after a reconnect: it is still running and will answer once.
+        answered = (message.step_result for message in self._unacknowledged.values())
+        if key in self._steps or key in {(result.task_id, result.step, result.attempt) for result in answered}:
+            # Sent again after a reconnect: it is still running, or its answer is on the way.
             return
         task = asyncio.create_task(self._run_step(request))
         self._steps[key] = task

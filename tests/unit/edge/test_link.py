@@ -1,6 +1,7 @@
 """The device's end of the link, against a real gRPC server that breaks off, repeats itself and asks for steps."""
 
 import asyncio
+import itertools
 import json
 import random
 from contextlib import asynccontextmanager
@@ -15,28 +16,56 @@ from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
 
 
 class ScriptedCloud(edge_pb2_grpc.EdgeServiceServicer):
-    """Accepts every observation once; `break_after` ends that many streams after their first observation."""
+    """Accepts every observation once.
 
-    def __init__(self, *, break_after=0, steps=(), refuse=False):
+    `break_after` ends that many streams at their first observation, `lose_outcomes` that many after storing it
+    but before the outcome is sent; `hang_up` ends every stream after the welcome; `boast` acknowledges more than
+    was sent; `forget_result` ends one stream at its first step result.
+    """
+
+    def __init__(
+        self,
+        *,
+        break_after=0,
+        lose_outcomes=0,
+        steps=(),
+        refuse=False,
+        hang_up=False,
+        boast=0,
+        forget_result=False,
+    ):
         self.break_after = break_after
+        self.lose_outcomes = lose_outcomes
+        self.hang_up = hang_up
+        self.boast = boast
+        self.forget_result = forget_result
+        self.applied = 0
         self.steps = steps
         self.refuse = refuse
         self.hellos = []
         self.received = []
         self.results = asyncio.Queue()
 
-    async def Connect(self, request_iterator, context):
+    async def Connect(self, request_iterator, context):  # noqa: C901, N802 - a script of faults; gRPC's name
         async for request in request_iterator:
             kind = request.WhichOneof("message")
             if kind == "hello":
                 self.hellos.append(request.hello)
-                yield edge_pb2.ConnectResponse(welcome=edge_pb2.Welcome(software_version="test"))
+                yield edge_pb2.ConnectResponse(
+                    ack_through=self.applied + self.boast, welcome=edge_pb2.Welcome(software_version="test")
+                )
+                if self.hang_up:
+                    return
                 for step in self.steps:
                     yield edge_pb2.ConnectResponse(step_request=step)
             elif kind == "observation":
                 self.received.append((request.sequence, request.observation.observation_id))
                 if self.break_after > 0:
                     self.break_after -= 1
+                    return
+                self.applied = request.sequence
+                if self.lose_outcomes > 0:
+                    self.lose_outcomes -= 1
                     return
                 outcome = edge_pb2.ObservationOutcome(observation_id=request.observation.observation_id)
                 if self.refuse:
@@ -46,6 +75,9 @@ class ScriptedCloud(edge_pb2_grpc.EdgeServiceServicer):
                 yield edge_pb2.ConnectResponse(ack_through=request.sequence, observation_outcome=outcome)
             elif kind == "step_result":
                 await self.results.put(request.step_result)
+                if self.forget_result:
+                    self.forget_result = False
+                    return
                 yield edge_pb2.ConnectResponse(ack_through=request.sequence)
 
 
@@ -108,6 +140,54 @@ def test_what_was_not_acknowledged_is_sent_again_with_its_number():
     asyncio.run(scenario())
 
 
+def test_an_outcome_that_was_lost_after_the_acknowledgement_is_asked_for_again():
+    async def scenario():
+        cloud = ScriptedCloud(lose_outcomes=2)
+        async with linked(cloud) as link:
+            assert await _within(link.send(_observation("o1"))) == "task-of-o1"
+            assert await _within(link.send(_observation("o2"))) == "task-of-o2"
+        numbers = [number for number, _ in cloud.received]
+        assert all(after <= before + 1 for before, after in itertools.pairwise(numbers))
+        assert [name for _, name in cloud.received] == ["o1"] * (len(numbers) - 1) + ["o2"]
+
+    asyncio.run(scenario())
+
+
+def test_what_was_never_sent_is_not_dropped_by_an_acknowledgement():
+    async def scenario():
+        cloud = ScriptedCloud(boast=100)
+        async with linked(cloud) as link:
+            assert await _within(link.send(_observation("o1"))) == "task-of-o1"
+            assert await _within(link.send(_observation("o2"))) == "task-of-o2"
+
+    asyncio.run(scenario())
+
+
+def test_an_observation_on_its_way_is_sent_once_for_all_who_send_it():
+    async def scenario():
+        cloud = ScriptedCloud(break_after=1)
+        async with linked(cloud) as link:
+            cancelled = asyncio.create_task(link.send(_observation("o1")))
+            others = [asyncio.create_task(link.send(_observation("o1"))) for _ in range(2)]
+            await asyncio.sleep(0)
+            cancelled.cancel()
+            assert await _within(asyncio.gather(*others)) == ["task-of-o1"] * 2
+        assert cloud.received == [(1, "o1")] * 2
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_left_running_after_connections_that_ended():
+    async def scenario():
+        cloud = ScriptedCloud(break_after=3)
+        async with linked(cloud) as link:
+            await _within(link.send(_observation("o1")))
+            writing = [task for task in asyncio.all_tasks() if "_consume_request_iterator" in repr(task)]
+            assert len(writing) == 1
+
+    asyncio.run(scenario())
+
+
 def test_a_refusal_reaches_the_sender():
     async def scenario():
         async with linked(ScriptedCloud(refuse=True)) as link:
@@ -133,6 +213,26 @@ def test_a_step_is_run_and_answered_once_even_when_it_is_asked_for_twice():
             result = await _within(cloud.results.get())
         assert (result.task_id, result.step, result.attempt) == ("t", 2, 1)
         assert json.loads(result.output_json) == {"ok": True}
+        assert calls == [2]
+
+    asyncio.run(scenario())
+
+
+def test_a_step_whose_answer_is_on_the_way_is_not_run_again_after_a_reconnect():
+    step = edge_pb2.StepRequest(task_id="t", step=2, attempt=1, agent="page_reread", input_json=b"{}")
+    step.time_limit.FromSeconds(10)
+    calls = []
+
+    async def handle(request):
+        calls.append(request.step)
+        return b"{}"
+
+    async def scenario():
+        cloud = ScriptedCloud(steps=[step], forget_result=True)
+        async with linked(cloud, handle) as link:
+            first = await _within(cloud.results.get())
+            assert await _within(cloud.results.get()) == first  # sent again, not made again
+            await _within(link.send(_observation("o1")))
         assert calls == [2]
 
     asyncio.run(scenario())
@@ -183,5 +283,62 @@ def test_a_server_that_is_not_there_is_given_up_after_the_attempts_allowed():
         )
         with pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:1 cannot be reached"):
             await _within(link.run(attempts=2))
+
+    asyncio.run(scenario())
+
+
+def test_a_cloud_that_greets_and_hangs_up_is_given_up_too():
+    async def scenario():
+        cloud = ScriptedCloud(hang_up=True)
+        server = grpc.aio.server()
+        edge_pb2_grpc.add_EdgeServiceServicer_to_server(cloud, server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        link = DeviceLink(
+            Address.of(f"127.0.0.1:{port}"),
+            device_id="d1",
+            software_version="1",
+            capabilities=[],
+            handle_step=None,
+            jitter=random.Random(1),
+        )
+        with pytest.raises(ServerUnavailable, match="closed the connection"):
+            await _within(link.run(attempts=1))
+        assert len(cloud.hellos) == 2  # twice as many attempts, because it had answered
+        await server.stop(0)
+
+    asyncio.run(scenario())
+
+
+def test_an_acknowledged_observation_without_outcome_gets_a_new_number_at_the_next_welcome():
+    """Which of welcome and resent message comes first is a race over the wire, so the link is driven by hand."""
+
+    async def scenario():
+        link = DeviceLink(
+            Address.of("127.0.0.1:1"),
+            device_id="d1",
+            software_version="1",
+            capabilities=[],
+            handle_step=None,
+            jitter=random.Random(1),
+        )
+
+        async def next_up():
+            """What a new connection carries after its hello."""
+            upward = link._upward(link._connection)
+            assert (await anext(upward)).WhichOneof("message") == "hello"
+            message = await anext(upward)
+            return message.sequence, message.observation.observation_id
+
+        sending = asyncio.create_task(link.send(_observation("o1")))
+        await asyncio.sleep(0)
+        assert await next_up() == (1, "o1")
+
+        link._connection = type(link._connection)()
+        link._receive(edge_pb2.ConnectResponse(ack_through=1, welcome=edge_pb2.Welcome()))
+        assert await next_up() == (2, "o1")
+        outcome = edge_pb2.ObservationOutcome(observation_id="o1", task_id="t")
+        link._receive(edge_pb2.ConnectResponse(ack_through=2, observation_outcome=outcome))
+        assert await sending == "t"
 
     asyncio.run(scenario())
