@@ -324,7 +324,7 @@ def test_an_acknowledged_observation_without_outcome_gets_a_new_number_at_the_ne
         )
 
         async def next_up():
-            """What a new connection carries after its hello."""
+            """What the connection carries after its hello."""
             upward = link._upward(link._connection)
             assert (await anext(upward)).WhichOneof("message") == "hello"
             message = await anext(upward)
@@ -332,6 +332,7 @@ def test_an_acknowledged_observation_without_outcome_gets_a_new_number_at_the_ne
 
         sending = asyncio.create_task(link.send(_observation("o1")))
         await asyncio.sleep(0)
+        link._connection = type(link._connection)()
         assert await next_up() == (1, "o1")
 
         link._connection = type(link._connection)()
