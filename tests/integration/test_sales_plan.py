@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +22,11 @@ CALLER = Caller(name="ann")
 PACKS = load_packs()
 REGISTRY = build_registry(PACKS)
 UNDERSTAND = Understanding([pack.vocabulary for pack in PACKS])
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> SalesDesk:
+    return SalesDesk(data_dir=tmp_path_factory.mktemp("sales"))
 
 
 def request_of(text: str) -> Mapping[str, Any]:
@@ -89,13 +93,6 @@ def test_every_revision_passes_verification(name: str) -> None:
         "return rate by category in 2025",
     ],
 )
-def test_the_conductor_accepts_every_answer(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    desk = SalesDesk(data_dir=_shared(tmp_path_factory))
+def test_the_conductor_accepts_every_answer(desk: SalesDesk, text: str) -> None:
     answer = desk.ask(text)
     assert check_answer(answer.outputs["reporter"], answer.request, ()) == ("answer_language", "answer_sources")
-
-
-def _shared(factory: pytest.TempPathFactory) -> Path:
-    path = factory.getbasetemp() / "sales-plan"
-    path.mkdir(exist_ok=True)
-    return path
