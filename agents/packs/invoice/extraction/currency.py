@@ -76,7 +76,8 @@ def choose_currency(
         beside_total = any(code in meanings(mark) for mark in total_marks)
         note.doubt(0.92 if beside_total and share > 0.5 else 0.5 + 0.5 * share, "several_currencies")
     note.doubt(0.75, "country_speaks_against", when=_against(source.mark, code, signs, setting))
-    note.doubt(0.85, "mark_not_beside_amount", when=source.place == "text" and not total_marks)
+    note.doubt(0.85, "mark_not_beside_amount", when=source.place == "cell" and not total_marks)
+    note.doubt(0.75, "mark_in_sentence", when=source.place == "text" and not total_marks)
     note.doubt(max(0.6, ocr_factor([source.span.segment.line.confidence])), "ocr_unsure", when=scores[code] < 1.5)
     note.support(0.5, "mark_repeated", when=sum(code in meanings(sign.mark) for sign in signs) > 2 and share > 0.8)
     confidence = note.result()
@@ -115,11 +116,13 @@ def _signs(
         is_total = amount is total
         if not is_total and _CONVERSION.search(amount.span.segment.folded.plain):
             continue
+        # "An indemnity of 40 € is due": a mark in a sentence is not the mark of the invoice's amounts.
+        spoken = not is_total and amount.decimals == 0 and len(amount.span.segment.text.split()) > 4
         yield _Sign(
             span=amount.mark_span,
             mark=amount.mark,
-            weight=3.0 if is_total else 1.0 if amount.decimals else 0.5,
-            place="total" if is_total else "amount",
+            weight=3.0 if is_total else 0.3 if spoken else 1.0 if amount.decimals else 0.5,
+            place="total" if is_total else "text" if spoken else "amount",
         )
     currency_rows = {label.segment.index for label in labels if label.kind == "currency"}
     near_labels = currency_rows | {
@@ -140,7 +143,9 @@ def _signs(
                 continue
             if match.group().upper() in CODES and not printed.isupper() and not labelled:
                 continue
-            place, weight = ("total", 2.5) if in_total_row else ("label", 2.5) if labelled else ("text", 0.4)
+            # A head or a cell of its own says more than a mark within a sentence.
+            lone = ("cell", 0.4) if len(segment.text.split()) <= 4 else ("text", 0.3)
+            place, weight = ("total", 2.5) if in_total_row else ("label", 2.5) if labelled else lone
             yield _Sign(
                 span=Span(segment=segment, start=first, end=last), mark=match.group(), weight=weight, place=place
             )

@@ -45,8 +45,14 @@ class Identifier:
 
     @property
     def value(self) -> str:
-        """As printed; spaces the OCR put around hyphens and slashes are taken out."""
-        return re.sub(r"\s*([-/])\s*", r"\1", self.span.text)
+        """As printed; spaces the OCR put around hyphens and slashes, or into a lettered number, are taken out."""
+        text = re.sub(r"\s*([-/])\s*", r"\1", self.span.text)
+        return text.replace(" ", "") if self.is_parted else text
+
+    @property
+    def is_parted(self) -> bool:
+        """True when a space stands among the figures of a number that has letters or hyphens, too."""
+        return bool(re.search(r"[A-Za-z/-].*\d \d", self.span.text))
 
 
 def find_identifiers(sheet: Sheet, labels: Sequence[Label], blocked: Sequence[Span]) -> list[Identifier]:
@@ -66,7 +72,8 @@ def find_identifiers(sheet: Sheet, labels: Sequence[Label], blocked: Sequence[Sp
                 begin < end and start < stop for begin, stop in barriers.get(segment.index, ())
             ):
                 tokens.append((start, end))
-        for start, end in _runs(segment.text, tokens):
+        for begin, end in _runs(segment.text, tokens):
+            start = begin + len(segment.text[begin:end]) - len(segment.text[begin:end].lstrip("-/._#&+"))
             text = segment.text[start:end]
             if any(char.isdigit() for char in text):
                 found.append(Identifier(span=Span(segment=segment, start=start, end=end), shape=_shape(text)))
@@ -85,7 +92,14 @@ def _runs(text: str, tokens: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
                 gap == " " and before.isupper() and before.isalpha() and len(before) <= 5 and here[0].isdigit()
             )
             digits = gap == " " and before.replace(" ", "").isdigit() and here.isdigit()
-            if joined or prefix or digits:
+            # The rest of the line is figures only: the OCR saw a space within the number.
+            parted = (
+                gap == " "
+                and before[-1:].isdigit()
+                and text[start:].isdigit()
+                and text[: runs[-1][0]].strip() == ""
+            )
+            if joined or prefix or digits or parted:
                 runs[-1] = (runs[-1][0], end)
                 continue
         runs.append((start, end))
@@ -185,6 +199,7 @@ def _assess(
     note.doubt(0.5 + 0.5 * chosen.shape, "unlikely_shape", when=chosen.shape < 0.95)
     note.doubt(spelling_factor(chosen.span.segment.line.confidence), "ocr_unsure")
     note.doubt(0.75, "runs_into_neighbour", when=_runs_on(chosen.span, label))
+    note.doubt(0.8, "space_inside", when=chosen.is_parted)
     note.doubt(0.75, "letter_or_digit", when=bool(_SUSPECT.search(chosen.value)))
     note.support(0.5, "repeated_in_document", when=repeated)
     return note.result(), tuple(note.reasons)
@@ -194,5 +209,5 @@ def _runs_on(span: Span, label: Label) -> bool:
     """True when a letter or digit touches the identifier: the OCR ran two columns together."""
     text = span.segment.text
     glued_label = label.segment is span.segment and label.span.end == span.start
-    before = span.start > 0 and text[span.start - 1].isalnum() and not glued_label
+    before = span.start > 0 and text[span.start - 1].isalnum() and not (glued_label and label.exact)
     return before or (span.end < len(text) and text[span.end].isalnum())
