@@ -1,7 +1,7 @@
 """Confidence of a field from the evidence for it, with the reasons that lowered it.
 
-Each doubt is a factor below one; a field starts from what a clean find is worth. The factors were fitted on
-development layouts (`tests/invoices_dev`) so that values at or above the review threshold are right.
+Each doubt is a factor below one; a field starts from what a clean find is worth. The factors were set by
+hand against development invoices (`tests/invoices_dev`); `tests.invoices_dev.measure` shows how they hold.
 """
 
 from collections.abc import Iterable
