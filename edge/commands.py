@@ -2,30 +2,26 @@
 
 import asyncio
 import json
+import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from edge.watching import FolderSource, Found
+from edge.watching import FolderSource, shown_name
 from podium.cli import emit, require
-from podium.errors import InvalidRequest, PodiumError
+from podium.errors import InvalidRequest
 from podium.link import Address
 from podium.status import task_status_name
 from podium.v1 import status_pb2, task_pb2
 
-if TYPE_CHECKING:
-    from edge.device import Device
-
 # The pipeline is imported when it runs: `--help` needs neither OpenCV nor the ONNX runtime.
 require("onnxruntime", "rapidocr")
 
-POLL_INTERVAL_S = 0.5
-TRY_AGAIN_AFTER_S = 10.0
 ONCE_ATTEMPTS = 5
 
 FIELDS = {
@@ -96,7 +92,7 @@ async def _once(address: Address, path: Path, device_id: str, threads: int) -> d
     async with Device(
         address, device_id=device_id, threads=threads, attempts=ONCE_ATTEMPTS, on_state=_OnChange(_say)
     ) as device:
-        _say(f"reading {path.name}")
+        _say(f"reading {shown_name(path)}")
         seen = await device.read(path, observation_id=str(uuid.uuid4()))
         pages = seen.scan.reading.pages
         _say(f"read {len(pages)} {'page' if len(pages) == 1 else 'pages'}, asking the cloud to check them")
@@ -107,56 +103,32 @@ async def _once(address: Address, path: Path, device_id: str, threads: int) -> d
 
 async def _watch(address: Address, folder: Path, device_id: str, threads: int, *, as_json: bool) -> None:
     from edge.device import Device
+    from edge.folder_run import FolderRun
 
-    source = FolderSource(folder)
+    def show(name: str, task: task_pb2.Task) -> None:
+        _show(answer_of(task) | {"file": name}, as_json=as_json)
+
+    try:
+        source = FolderSource(folder)
+    except OSError as error:
+        raise InvalidRequest(f"{folder} cannot be watched: {error}", field="watch") from error
     _say(f"{device_id} watches {folder}; stop it with Ctrl-C")
     async with Device(
         address, device_id=device_id, threads=threads, folder=folder, on_state=_OnChange(_say)
     ) as device:
-        while True:
-            try:
-                for found in source.new_files(now_s=time.time()):
-                    await _one_file(device, source, found, as_json=as_json)
-            except OSError as error:
-                # A share that is away or a full disk; what was sent is known to the cloud when it is sent again.
-                _say(f"{folder} cannot be used now: {error}")
-                await asyncio.sleep(TRY_AGAIN_AFTER_S)
-            except PodiumError as error:
-                if device.given_up:
-                    raise
-                _say(f"to be tried again: {error.code}: {error.message}")
-                await asyncio.sleep(TRY_AGAIN_AFTER_S)
-            await asyncio.sleep(POLL_INTERVAL_S)
+        await _until_stopped(FolderRun(device, source, show=show, say=_say, clock_s=time.time).run())
 
 
-async def _one_file(device: "Device", source: FolderSource, found: Found, *, as_json: bool) -> None:
-    """Read, send and show one file of the folder.
-
-    Raises:
-        PodiumError: it was not sent, or its answer cannot be had, for reasons that lie elsewhere; the file is
-            still to be done, or its task goes on in the cloud.
-        OSError: what was done cannot be noted.
-    """
-
-    def refuse(error: PodiumError) -> None:
-        # A file that cannot be used stays where it is and is not tried for ever.
-        _say(f"{found.path.name} refused: {error.code}: {error.message} {error.next_step}")
-        source.handled(found, f"{error.code}: {error.message}")
-
+async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Do `work` until the process is told to stop: by a service manager (SIGTERM) or by Ctrl-C."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, task.cancel)
     try:
-        seen = await device.read(found.path)
-    except PodiumError as error:
-        refuse(error)
-        return
-    try:
-        task_id = await device.send(seen)
-    except InvalidRequest as error:
-        if device.given_up:
-            raise
-        refuse(error)
-        return
-    source.handled(found, task_id)
-    _show(answer_of(await device.wait(task_id)) | {"file": found.path.name}, as_json=as_json)
+        await task
+    except asyncio.CancelledError:
+        _say("stopped")
 
 
 class _OnChange:

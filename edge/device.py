@@ -6,6 +6,7 @@ import random
 import socket
 import uuid
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from typing import Any, Self, TypeVar
 from edge.link import DeviceLink
 from edge.pipeline import DocumentPipeline, DocumentSeen
 from podium.client import AsyncClient
-from podium.errors import NotFound, ServerUnavailable
+from podium.errors import NotFound, ServerUnavailable, TimeLimitExceeded
 from podium.link import Address
 from podium.v1 import blob_pb2, edge_pb2, task_pb2
 from tools.document.places import reread_places
@@ -71,11 +72,12 @@ class Device:
             on_state=on_state,
         )
         self._running: asyncio.Task[None] | None = None
-        # One picture at a time: a page takes all of a small device's memory and cores.
-        self._one_reading = asyncio.Lock()
+        # One picture at a time: a page takes all of a small device's memory and cores. A lock would not do: a
+        # reading that nobody waits for any more goes on in its thread.
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="reading")
 
     async def __aenter__(self) -> Self:
-        self._client = await AsyncClient(self._address).__aenter__()
+        self._client = AsyncClient(self._address)
         self._running = asyncio.create_task(self._link.run(attempts=self._attempts))
         return self
 
@@ -84,15 +86,17 @@ class Device:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
         await self._client.close()
+        self._reading.shutdown(wait=False, cancel_futures=True)
 
     async def read(self, path: Path, *, observation_id: str = "") -> DocumentSeen:
         """Read one file on this device.
 
         Raises:
-            InvalidRequest, ImageError: the file cannot be read.
+            FileUnreadable: the file system does not give the file.
+            ImageError: it is not a readable PNG, JPEG or PDF, or too large.
         """
-        async with self._one_reading:
-            return await asyncio.to_thread(self._pipeline.see, path, observation_id=observation_id)
+        work = partial(self._pipeline.see, path, observation_id=observation_id)
+        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
 
     async def send(self, seen: DocumentSeen) -> str:
         """Send what was read and return the task it became; crops of doubtful lines go first, as blobs.
@@ -112,19 +116,22 @@ class Device:
         """Follow a task until it has ended or waits for a person."""
         return await self._patiently(partial(self._client.wait, task_id))
 
-    @property
-    def given_up(self) -> bool:
-        """Whether the link has ended for good."""
-        return self._running is not None and self._running.done()
+    def require_link(self) -> None:
+        """Check that the link is up or trying.
+
+        Raises:
+            PodiumError: it has ended for good, and why.
+        """
+        if self._running is not None and self._running.done():
+            self._running.result()
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         """The result of `work`, which is begun anew while the cloud is away and the link keeps trying."""
         while True:
             try:
                 return await self._unless_link_fails(work())
-            except ServerUnavailable:
-                if self.given_up:
-                    raise
+            except (ServerUnavailable, TimeLimitExceeded):
+                self.require_link()
             await asyncio.sleep(_TRY_AGAIN_AFTER_S)
 
     async def _unless_link_fails(self, work: Awaitable[T]) -> T:
@@ -133,18 +140,20 @@ class Device:
         if running is None:
             raise RuntimeError("use Device as a context manager")
         task = asyncio.ensure_future(work)
-        await asyncio.wait({task, running}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
+        try:
+            await asyncio.wait({task, running}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self.require_link()
+            return await task
+        finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            running.result()  # It ended, and it only ends by raising.
-        return task.result()
 
     async def _handle_step(self, request: edge_pb2.StepRequest) -> bytes:
         if request.agent != PAGE_REREAD:
             raise NotFound(f"this device has no agent {request.agent!r}", agent=request.agent)
-        async with self._one_reading:
-            output = await asyncio.to_thread(self._reread, request)
+        loop = asyncio.get_running_loop()
+        output = await loop.run_in_executor(self._reading, self._reread, request)
         return json.dumps(output, ensure_ascii=False, sort_keys=True, allow_nan=False).encode()
 
     def _reread(self, request: edge_pb2.StepRequest) -> dict[str, Any]:
