@@ -13,15 +13,19 @@ _MAX_SIDE = 900
 _MAX_BYTES = 48 * 1024
 _MAX_CROPS = 40
 """Per page: on a page where more is doubtful the page itself is the problem."""
+_LARGEST_SHARE = 0.25
+"""Of the page. A larger piece is no line but the picture, e.g. a photo taken for text, and the picture stays."""
 
 
 def doubtful_crops(picture: Pixels, page: Page) -> tuple[tuple[Crop, bytes], ...]:
     """A grey PNG for each line of the page the OCR was less than 90 % sure of, least sure first.
 
-    At most 40 a page; each at most 48 KiB, made smaller until it is.
+    At most 40 a page; each at most 48 KiB, made smaller until it is, and none of a quarter of the page or more.
     """
+    largest = _LARGEST_SHARE * page.width * page.height
     doubtful = sorted(
-        (line for line in page.lines if line.confidence < DOUBTFUL_BELOW), key=lambda line: line.confidence
+        (line for line in page.lines if line.confidence < DOUBTFUL_BELOW and line.box[2] * line.box[3] < largest),
+        key=lambda line: line.confidence,
     )
     return tuple(_crop(picture, page.page, line) for line in doubtful[:_MAX_CROPS])
 

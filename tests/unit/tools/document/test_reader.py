@@ -98,7 +98,7 @@ def test_blank_and_blurred_pages_are_named(reader: DocumentReader) -> None:
 
 
 def test_doubtful_lines_come_with_a_small_picture(reader: DocumentReader) -> None:
-    document = reader.open(png(page().filter(ImageFilter.GaussianBlur(4.5))), "blurred.png")
+    document = reader.open(png(page().filter(ImageFilter.GaussianBlur(2.6))), "blurred.png")
     doubtful = [line for line in document.reading.pages[0].lines if line.confidence < 0.9]
     assert doubtful
     assert len(document.crops) == len(doubtful)
@@ -108,6 +108,15 @@ def test_doubtful_lines_come_with_a_small_picture(reader: DocumentReader) -> Non
         assert abs(image.width - crop.box[2]) <= 1
         assert len(data) <= 48 * 1024
     assert reader.open(png(page()), "sharp.png").reading.crops == ()
+
+
+def test_a_line_that_is_the_whole_picture_does_not_leave_as_a_crop(reader: DocumentReader) -> None:
+    # So blurred that the detector takes the page for one line of text.
+    document = reader.open(png(page().filter(ImageFilter.GaussianBlur(4.5))), "blurred.png")
+    (line,) = document.reading.pages[0].lines
+    assert line.confidence < 0.9
+    assert line.box[2] * line.box[3] > 680 * 420
+    assert document.crops == ()
 
 
 @pytest.mark.parametrize("turn", [0, 90, 180, 270])
