@@ -7,6 +7,7 @@ line's quad then starts at the corner where the text starts, and the quad's top 
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,10 @@ Box = tuple[int, int, int, int]
 
 Quad = tuple[float, float, float, float, float, float, float, float]
 """x, y of a line's corners: text start top, text end top, text end bottom, text start bottom."""
+
+
+_FARTHEST = 1_000_000
+"""No page has so many pixels along a side; a coordinate past it is no place."""
 
 
 class ReadingFormatError(ValueError):
@@ -137,31 +142,33 @@ class DocumentReading:
         """Read what `to_json` wrote.
 
         Raises:
-            ReadingFormatError: a field is missing, has another type or another length.
+            ReadingFormatError: a field is missing, has another type, length or number than a page can have.
         """
         try:
             return cls(
-                name=str(value["name"]),
-                sha256=str(value["sha256"]),
-                media_type=str(value["media_type"]),
-                pages=tuple(_page(page) for page in value["pages"]),
+                name=_text(value["name"], 500),
+                sha256=_sha256(value["sha256"]),
+                media_type=_text(value["media_type"], 100),
+                pages=tuple(
+                    _page(page, number) for number, page in enumerate(_some(value["pages"], 100), start=1)
+                ),
                 findings=tuple(
                     PageFinding(
-                        code=str(item["code"]),
-                        message=str(item["message"]),
-                        page=int(item["page"]),
+                        code=_text(item["code"], 100),
+                        message=_text(item["message"], 4000),
+                        page=_whole(item["page"], 1, 1000),
                         box=_box(item["box"]) if item.get("box") is not None else None,
                     )
-                    for item in value.get("findings", ())
+                    for item in _some(value.get("findings", []), 1000)
                 ),
                 crops=tuple(
                     Crop(
-                        sha256=str(item["sha256"]),
-                        page=int(item["page"]),
+                        sha256=_sha256(item["sha256"]),
+                        page=_whole(item["page"], 1, 1000),
                         box=_box(item["box"]),
-                        media_type=str(item["media_type"]),
+                        media_type=_text(item["media_type"], 100),
                     )
-                    for item in value.get("crops", ())
+                    for item in _some(value.get("crops", []), 1000)
                 ),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -173,17 +180,23 @@ def content_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _page(value: Mapping[str, Any]) -> Page:
+def _page(value: Mapping[str, Any], number: int) -> Page:
+    if value["page"] != number:
+        raise ReadingFormatError(f"page {number} says that it is page {value['page']!r}")
     return Page(
-        page=int(value["page"]),
-        width=int(value["width"]),
-        height=int(value["height"]),
-        sharpness=float(value["sharpness"]),
-        orientation_degrees=int(value.get("orientation_degrees", 0)),
-        skew_degrees=float(value.get("skew_degrees", 0.0)),
+        page=number,
+        width=_whole(value["width"], 1, _FARTHEST),
+        height=_whole(value["height"], 1, _FARTHEST),
+        sharpness=_number(value["sharpness"], 0, 1e12),
+        orientation_degrees=_whole(value.get("orientation_degrees", 0), 0, 270),
+        skew_degrees=_number(value.get("skew_degrees", 0.0), -360, 360),
         lines=tuple(
-            TextLine(text=str(line["text"]), quad=_quad(line["quad"]), confidence=float(line["confidence"]))
-            for line in value["lines"]
+            TextLine(
+                text=_text(line["text"], 4000),
+                quad=_quad(line["quad"]),
+                confidence=_number(line["confidence"], 0, 1),
+            )
+            for line in _some(value["lines"], 2000)
         ),
     )
 
@@ -191,12 +204,44 @@ def _page(value: Mapping[str, Any]) -> Page:
 def _quad(values: Sequence[float]) -> Quad:
     if len(values) != 8:
         raise ReadingFormatError(f"quad needs 8 numbers, got {len(values)}")
-    x0, y0, x1, y1, x2, y2, x3, y3 = (float(value) for value in values)
+    x0, y0, x1, y1, x2, y2, x3, y3 = (_number(value, -_FARTHEST, _FARTHEST) for value in values)
     return x0, y0, x1, y1, x2, y2, x3, y3
 
 
 def _box(values: Sequence[int]) -> Box:
     if len(values) != 4:
         raise ReadingFormatError(f"box needs 4 numbers, got {len(values)}")
-    x, y, width, height = (int(value) for value in values)
+    x, y, width, height = (_whole(value, -_FARTHEST, _FARTHEST) for value in values)
     return x, y, width, height
+
+
+def _some(values: Any, at_most: int) -> list[Any]:
+    if not isinstance(values, list) or len(values) > at_most:
+        raise ReadingFormatError(f"a list of at most {at_most} was expected")
+    return values
+
+
+def _text(value: Any, at_most: int) -> str:
+    if not isinstance(value, str) or len(value) > at_most:
+        raise ReadingFormatError(f"text of at most {at_most} characters was expected, not {str(value)[:80]!r}")
+    return value
+
+
+def _sha256(value: Any) -> str:
+    if not isinstance(value, str) or re.fullmatch("[0-9a-f]{64}", value) is None:
+        raise ReadingFormatError(f"{str(value)[:80]!r} is not a SHA-256")
+    return value
+
+
+def _number(value: Any, least: float, most: float) -> float:
+    # Written so that NaN, which compares with nothing, is refused too.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise ReadingFormatError(f"a number from {least:g} to {most:g} was expected, not {str(value)[:80]}")
+    return float(value)
+
+
+def _whole(value: Any, least: int, most: int) -> int:
+    number = _number(value, least, most)
+    if number != int(number):
+        raise ReadingFormatError(f"a whole number was expected, not {number}")
+    return int(number)
