@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cloud.specialists import Specialists
 
 app = typer.Typer()
+_BLOBS_BYTES = 2**20
 _TOUCHES = {"none": "computes only", "read": "reads data", "write": "writes data", "unspecified": "unknown"}
 agents = typer.Typer(name="agents", help="Which agents there are.", no_args_is_help=True)
 app.add_typer(agents)
@@ -103,12 +104,16 @@ async def _validate(
     from agents.pack import build_resources
     from agents.specialists.logger import RESOURCE as AUDIT_LOG
     from agents.validation import validate_agent
+    from cloud.app import BLOBS
     from cloud.audit import SqliteAuditLog
+    from cloud.blobs import BlobLimits, BlobStore
 
     reports = []
     with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
         audit_log = SqliteAuditLog(Path(folder) / "audit.sqlite", clock=lambda: datetime.now(UTC))
-        resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log})
+        limits = BlobLimits(blob_bytes=_BLOBS_BYTES, all_bytes=_BLOBS_BYTES)
+        blobs = BlobStore(Path(folder) / "blobs", limits, now=datetime.now(UTC))
+        resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log, BLOBS: blobs})
         engine = PythonEngine(resources, threads=2)
         context = AgentContext(
             task_id="validation",

@@ -1,5 +1,6 @@
 """The asyncio client, method for method the twin of `podium.client.blocking`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -120,26 +121,34 @@ class AsyncClient:
         """Events from `after_sequence` on until the task has ended; goes on by itself over a broken connection.
 
         Raises:
-            ServerUnavailable: the connection broke three times without an event in between.
+            ServerUnavailable: no server is there, or it went away and did not come back within the deadline,
+                or the connection broke three times without an event in between.
             TimeLimitExceeded: `time_limit` (default: none) ran out.
         """
         failures = 0
+        connected = False
         while True:
             request = task_pb2.WatchTaskRequest(task_id=task_id, after_sequence=after_sequence)
             try:
                 with _typed_errors(self._address):
                     timeout_s = time_limit.total_seconds() if time_limit else None
-                    async for response in self._tasks.WatchTask(
-                        request, timeout=timeout_s, wait_for_ready=failures > 0
-                    ):
-                        failures = 0
+                    async for response in self._tasks.WatchTask(request, timeout=timeout_s):
+                        connected, failures = True, 0
                         after_sequence = response.event.header.sequence
                         yield response
                 return
             except ServerUnavailable:
                 failures += 1
-                if failures > 3:
+                if not connected or failures > 3 or not await self._is_back():
                     raise
+
+    async def _is_back(self) -> bool:
+        """Wait for a server that was there before."""
+        try:
+            await asyncio.wait_for(self._channel.channel_ready(), self._deadline_s)
+        except TimeoutError:
+            return False
+        return True
 
     async def wait(
         self, task_id: str, *, time_limit: timedelta | None = None, until_asked: bool = True

@@ -117,24 +117,34 @@ class Client:
         """Events from `after_sequence` on until the task has ended; goes on by itself over a broken connection.
 
         Raises:
-            ServerUnavailable: the connection broke three times without an event in between.
+            ServerUnavailable: no server is there, or it went away and did not come back within the deadline,
+                or the connection broke three times without an event in between.
             TimeLimitExceeded: `time_limit` (default: none) ran out.
         """
         failures = 0
+        connected = False
         while True:
             request = task_pb2.WatchTaskRequest(task_id=task_id, after_sequence=after_sequence)
             try:
                 with _typed_errors(self._address):
                     timeout_s = time_limit.total_seconds() if time_limit else None
-                    for response in self._tasks.WatchTask(request, timeout=timeout_s, wait_for_ready=failures > 0):
-                        failures = 0
+                    for response in self._tasks.WatchTask(request, timeout=timeout_s):
+                        connected, failures = True, 0
                         after_sequence = response.event.header.sequence
                         yield response
                 return
             except ServerUnavailable:
                 failures += 1
-                if failures > 3:
+                if not connected or failures > 3 or not self._is_back():
                     raise
+
+    def _is_back(self) -> bool:
+        """Wait for a server that was there before."""
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=self._deadline_s)
+        except grpc.FutureTimeoutError:
+            return False
+        return True
 
     def wait(
         self, task_id: str, *, time_limit: timedelta | None = None, until_asked: bool = True
