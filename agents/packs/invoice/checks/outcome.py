@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 SOURCE_RULES = "R"
-SOURCE_DOCUMENT = "D1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,26 +1,15 @@
 """How well a document could be read, and whether its text tries to give orders."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from agents.invocation import AgentContext
+from agents.packs.invoice.checks.embedded_orders import gives_orders
 from agents.packs.invoice.checks.outcome import Finding, outcome
 
 UNSURE_LINE = 0.6
 MAX_UNSURE_SHARE = 0.2
 _INFORMATIVE = frozenset({"page_rotated"})
-
-# Text on a document is data and is never obeyed; that it tries is worth knowing.
-_ORDERS = re.compile(
-    r"\b(?:ignore|disregard|override|bypass)\b.{0,40}\b(?:rules?|instructions?|checks?|polic(?:y|ies)|prompts?)\b"
-    r"|\b(?:ignoriere?n?|missachten?)\b.{0,40}\b(?:regeln|anweisungen|pr[üu]fung(?:en)?)\b"
-    r"|\bignore[rz]?\b.{0,40}\b(?:r[èe]gles|instructions|consignes)\b"
-    r"|\bnegeer\b.{0,40}\b(?:regels|instructies)\b"
-    r"|\bignor[ae]r?\b.{0,40}\b(?:reglas|instrucciones)\b"
-    r"|(?:忽略|无视|忽视).{0,20}(?:规则|指令|指示|检查)",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def check_text_quality(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
@@ -46,11 +35,10 @@ def check_text_quality(inputs: Mapping[str, Any], context: AgentContext) -> dict
 
 def _orders(lines: list[tuple[int, Mapping[str, Any]]]) -> list[Finding]:
     found = []
-    for (page, line), (_, after) in zip(lines, [*lines[1:], (0, {"text": ""})], strict=True):
+    for (page, line), (_, after) in zip(lines, [*lines[1:], (0, {"text": ""})], strict=False):
         # An order may be split over two lines.
-        if _ORDERS.search(line["text"]) or (
-            _ORDERS.search(f"{line['text']} {after['text']}") and not _ORDERS.search(after["text"])
-        ):
+        both = f"{line['text']} {after['text']}"
+        if gives_orders(line["text"]) or (gives_orders(both) and not gives_orders(after["text"])):
             xs, ys = line["quad"][0::2], line["quad"][1::2]
             box = [int(min(xs)), int(min(ys)), int(max(xs) - min(xs)), int(max(ys) - min(ys))]
             message = f"the text tries to give orders and was not obeyed: {line['text'][:120]!r}"

@@ -3,13 +3,14 @@
 import csv
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 from rapidfuzz.distance import DamerauLevenshtein
 
 from agents.invocation import AgentContext
@@ -18,12 +19,38 @@ from tools.document.reading import content_hash
 
 LIST_FILE = Path(__file__).parent.parent / "data" / "sanctions.csv"
 NEAR = 90.0
-"""Similarity in percent from which a name is reported; one wrong letter in twelve is 92."""
+"""Similarity in percent from which two whole names are compared further."""
+NEAR_OWN_WORD = 80.0
+"""Similarity in percent that each word only this listed name has must find in the other name.
+
+Without it the words many companies share decide: Nova Commodities Trading is 90 % Kordova Commodities Trading.
+"""
 PARTIES = ("supplier", "buyer")
 
-_LEGAL_FORMS = re.compile(
-    r"\b(?:ltd|limited|llc|inc|corp|corporation|company|gmbh|ag|kg|sa|sas|sarl|bv|nv|plc|pte|oy|ab|srl|spa|holding)\b"
+# At the end of a name, in any number: "Co., Ltd.", "GmbH & Co. KG", "S. p. A.".
+_LEGAL_FORMS = (
+    *("limited", "corporation", "company", "gmbh", "kgaa", "ohg", "sarl", "sasu", "srl", "spa", "bv", "nv", "oy"),
+    *(
+        "ltd",
+        "llc",
+        "llp",
+        "inc",
+        "corp",
+        "plc",
+        "pte",
+        "pty",
+        "fze",
+        "jsc",
+        "ltda",
+        "ag",
+        "kg",
+        "sa",
+        "sas",
+        "se",
+    ),
+    *("ab", "as", "co", "sl", "und", "and"),
 )
+_ENDING = re.compile(r"(?: (?:" + "|".join(" ?".join(form) for form in _LEGAL_FORMS) + r"))+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +59,8 @@ class SanctionsList:
 
     names: Mapping[str, str]
     """Folded name or alias to the name as listed."""
+    own_words: Mapping[str, tuple[str, ...]]
+    """Folded name or alias to its words that no other listed name has."""
     sha256: str
 
 
@@ -43,16 +72,23 @@ def load_list(path: Path = LIST_FILE) -> SanctionsList:
     for row in csv.DictReader(data.decode("utf-8").splitlines()):
         for spelling in (row["name"], *filter(None, row["aliases"].split("|"))):
             names[fold(spelling)] = row["name"]
-    return SanctionsList(names=names, sha256=content_hash(data))
+    spread = Counter(word for listed in set(names.values()) for word in set(_words_of(names, listed)))
+    own = {name: tuple(word for word in name.split() if spread[word] == 1) for name in names}
+    return SanctionsList(names=names, own_words=own, sha256=content_hash(data))
+
+
+def _words_of(names: Mapping[str, str], listed: str) -> Iterator[str]:
+    for folded, name in names.items():
+        if name == listed:
+            yield from folded.split()
 
 
 def fold(name: str) -> str:
     """A name without case, accents, punctuation, legal form and spaces that an OCR drops or adds."""
     plain = unicodedata.normalize("NFKD", name.casefold())
     plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    plain = re.sub(r"(?<=\w)\.(?=\w)|\.", "", plain)
-    plain = _LEGAL_FORMS.sub(" ", re.sub(r"[^\w]+", " ", plain))
-    return " ".join(plain.split())
+    plain = re.sub(r"[\W_]+", " ", plain.replace(".", ""))
+    return _ENDING.sub("", " ".join(plain.split()))
 
 
 def screen_parties(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
@@ -85,11 +121,24 @@ def _party_findings(party: str, field: Mapping[str, Any], listed: SanctionsList)
 
 
 def _nearest(name: str, listed: SanctionsList) -> str | None:
-    spaceless = name.replace(" ", "")
     for other, as_listed in listed.names.items():
-        # Letters swapped, dropped or added: at most one in seven, two at most.
-        allowed = min(2, max(1, len(other) // 7)) if len(other) >= 5 else 0
-        if DamerauLevenshtein.distance(spaceless, other.replace(" ", ""), score_cutoff=allowed) <= allowed:
+        edits = _edits(name, other)
+        # The whole of a listed name may have something around it, e.g. a branch.
+        if edits <= 1 or (" " in other and f" {other} " in f" {name} "):
             return as_listed
-    best = process.extractOne(name, listed.names.keys(), scorer=fuzz.token_sort_ratio, score_cutoff=NEAR)
-    return listed.names[best[0]] if best is not None else None
+        near = edits <= 2 or fuzz.token_sort_ratio(name, other) >= NEAR
+        if near and all(_has_counterpart(word, name) for word in listed.own_words[other]):
+            return as_listed
+    return None
+
+
+def _edits(name: str, other: str) -> int:
+    """Letters swapped, dropped, added or exchanged, spaces aside; 9 when more than the name's length allows."""
+    spaceless = other.replace(" ", "")
+    allowed = min(2, max(1, len(other) // 7)) if len(other) >= 5 else 0
+    edits = DamerauLevenshtein.distance(name.replace(" ", ""), spaceless, score_cutoff=allowed)
+    return edits if edits <= allowed else 9
+
+
+def _has_counterpart(word: str, name: str) -> bool:
+    return any(fuzz.ratio(word, candidate) >= NEAR_OWN_WORD for candidate in name.split())

@@ -18,17 +18,28 @@ BATTERY_HEADINGS = ("8506", "8507")
 UN_NUMBERS = ("3090", "3091", "3480", "3481")
 """UN numbers of lithium batteries (UN Model Regulations, ADR 2.2.9.1.7): alone, or in or with equipment."""
 
-_LITHIUM = re.compile(r"lithium|\bli-?(?:ion|po)\b|锂", re.IGNORECASE)
+_LITHIUM = re.compile(r"lithium|\blitio\b|\bli-?(?:ion|po)\b|\blife-?po4|锂", re.IGNORECASE)
 _BATTERY = re.compile(
-    r"batter|accumulator|akku|\baccu|\bcell|pile|bater[ií]a|acumulador"
+    r"batter|accumulator|akku|\baccu|\bcell|\bpilas?\b|\bpiles?\b|bater[ií]a|acumulador"
     r"|电池|蓄电",
     re.IGNORECASE,
 )
-_UN_NUMBER = re.compile(r"UN\s*[-:]?\s*(\d{4})", re.IGNORECASE)
+# Equipment with its battery inside is declared as the equipment it is ("drill incl. Li-ion battery", 8467), and a
+# charger is no battery.
+_OTHER_GOODS = re.compile(
+    r"(?:\b(?:with|w/|incl\w*|including|mit|inkl\w*|avec|met|con)\b|[含带内配])"
+    r".*(?:batter|akku|\baccu|bater|pil|li-|lith|锂)"
+    r"|powered|operated|built-in|betrieben|akku-?(?:bohr|schraub|werkzeug|säge|staub)"
+    r"|charger|ladeger|chargeur|\blader|cargador|充电器|grease|fett",
+    re.IGNORECASE,
+)
+_UN_NUMBER = re.compile(
+    r"\bUN[\s\-]*(?:n[or°º]\.?|number|num[ée]ro|n[uú]mero|nummer|nr|编号)?[\s.:\-]*(\d{4})(?!\d)", re.IGNORECASE
+)
 
 
 def check_tariff_codes(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
-    """Has every tariff code six or eight digits and a valid chapter, and are lithium batteries declared as such?"""
+    """Has every tariff code six or eight digits and a valid chapter; are lithium batteries declared as such?"""
     invoice = inputs["invoice"]
     findings: list[Finding] = []
     checked: list[str] = []
@@ -61,7 +72,7 @@ def _code_findings(code: Mapping[str, Any]) -> list[Finding]:
 def _lithium_findings(invoice: Mapping[str, Any], text: str) -> list[Finding]:
     codes = [code for code in invoice["hs_codes"] if code["value"] is not None]
     goods = [item for item in invoice["goods"] if item["value"] is not None]
-    named = [item for item in goods if _LITHIUM.search(item["value"]) and _BATTERY.search(item["value"])]
+    named = [item for item in goods if _is_lithium_battery(item["value"])]
     coded = [code for code in codes if digits(code["value"]).startswith(LITHIUM_CODES)]
     findings: list[Finding] = []
     if named and codes and not any(digits(code["value"]).startswith(BATTERY_HEADINGS) for code in codes):
@@ -73,6 +84,10 @@ def _lithium_findings(invoice: Mapping[str, Any], text: str) -> list[Finding]:
         message = "lithium batteries need their UN number (3090, 3091, 3480 or 3481) on the invoice"
         findings.append(Finding.at(place, code="lithium_un_number_missing", name="hs_codes", message=message))
     return findings
+
+
+def _is_lithium_battery(goods: str) -> bool:
+    return bool(_LITHIUM.search(goods) and _BATTERY.search(goods) and not _OTHER_GOODS.search(goods))
 
 
 def _text(reading: Mapping[str, Any]) -> str:
