@@ -4,6 +4,9 @@ import hashlib
 import json
 from typing import Any
 
+# json.dumps would make an encoder at each call, and a task writes JSON some twenty times.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 
 def canonical_json(value: Any) -> bytes:
     """Sorted keys, no spaces, UTF-8.
@@ -12,8 +15,7 @@ def canonical_json(value: Any) -> bytes:
         ValueError: the value holds NaN, infinity, a lone surrogate or a cycle.
         TypeError: the value is not JSON.
     """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8")
+    return _ENCODER.encode(value).encode("utf-8")
 
 
 def sha256_of(value: Any) -> str:

@@ -42,6 +42,8 @@ class Contract:
     input_sha256: str
     """SHA-256 of the canonical JSON of the input schema."""
     output_sha256: str
+    input_schema: Mapping[str, Any] = field(repr=False, compare=False)
+    output_schema: Mapping[str, Any] = field(repr=False, compare=False)
     _limits: Limits
     _input: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
     _output: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
@@ -58,6 +60,8 @@ class Contract:
         return cls(
             input_sha256=sha256_of(spec.input_schema),
             output_sha256=sha256_of(spec.output_schema),
+            input_schema=spec.input_schema,
+            output_schema=spec.output_schema,
             _limits=spec.limits,
             _input=_validator(spec.name, "input_schema", spec.input_schema),
             _output=_validator(spec.name, "output_schema", spec.output_schema),
@@ -66,13 +70,17 @@ class Contract:
 
     def input_violations(self, inputs: Mapping[str, Any]) -> list[str]:
         """What is wrong with inputs, as `$.path: message`; empty when nothing is. At most 20 are listed."""
+        return self.written_input(inputs)[1]
+
+    def written_input(self, inputs: Mapping[str, Any]) -> tuple[bytes, list[str]]:
+        """Inputs as canonical JSON, and what is wrong with them as `input_violations` says it."""
         try:
-            size_bytes = len(canonical_json(inputs))
+            data = canonical_json(inputs)
         except (TypeError, ValueError, RecursionError) as error:
-            return [f"$: not JSON: {_cut(str(error))}"]
-        if size_bytes > self._limits.max_input_bytes:
-            return [f"$: {size_bytes} bytes, the limit is {self._limits.max_input_bytes}"]
-        return _violations(self._input, inputs)
+            return b"", [f"$: not JSON: {_cut(str(error))}"]
+        if len(data) > self._limits.max_input_bytes:
+            return data, [f"$: {len(data)} bytes, the limit is {self._limits.max_input_bytes}"]
+        return data, _violations(self._input, inputs)
 
     def sanitise(self, raw: object) -> Sanitised:
         """Turn what an agent returned into a JSON object that is safe to keep, and say what was repaired.

@@ -1,7 +1,7 @@
 """Which agents there are, in which versions, and which of them serve."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from agents.contract import Contract
@@ -27,6 +27,10 @@ class AgentRegistry:
     def __init__(self) -> None:
         self._by_name: dict[str, dict[str, RegisteredAgent]] = {}
         self._lock = threading.Lock()
+        # Looked up dozens of times for each task and changed hardly ever: kept instead of derived. Both are
+        # replaced as a whole, because readers take no lock.
+        self._found: Mapping[str, RegisteredAgent] = {}
+        self._serving: tuple[RegisteredAgent, ...] = ()
 
     def register(self, spec: AgentSpec, *, pack: str = "") -> RegisteredAgent:
         """Take an agent in: its schemas must compile, accept their own examples and refuse broken ones.
@@ -52,6 +56,7 @@ class AgentRegistry:
                     agent=spec.name,
                 )
             versions[spec.version] = agent
+            self._look_again()
         return agent
 
     def get(self, name: str, version: str = "") -> RegisteredAgent:
@@ -67,13 +72,11 @@ class AgentRegistry:
 
     def find(self, name: str) -> RegisteredAgent | None:
         """As `get` without a version, but None when there is no such agent."""
-        versions = self._by_name.get(name)
-        return max(versions.values(), key=lambda agent: (agent.enabled, _order(agent))) if versions else None
+        return self._found.get(name)
 
     def serving(self) -> tuple[RegisteredAgent, ...]:
         """The enabled agents, the newest version of each name, sorted by name."""
-        found = (self.find(name) for name in sorted(self._by_name))
-        return tuple(agent for agent in found if agent is not None and agent.enabled)
+        return self._serving
 
     def all_versions(self) -> tuple[RegisteredAgent, ...]:
         """Every agent, also those out of service, sorted by name, then version."""
@@ -96,6 +99,14 @@ class AgentRegistry:
             self._by_name[name] = {
                 version: replace(agent, enabled=enabled) for version, agent in self._by_name[name].items()
             }
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._found = {
+            name: max(versions.values(), key=lambda agent: (agent.enabled, _order(agent)))
+            for name, versions in sorted(self._by_name.items())
+        }
+        self._serving = tuple(agent for agent in self._found.values() if agent.enabled)
 
     def _sorted(self) -> Iterator[RegisteredAgent]:
         for name in sorted(self._by_name):

@@ -23,6 +23,8 @@ class Sanitised:
     """An output that is JSON and safe to keep, not yet checked against the schema."""
 
     output: dict[str, Any]
+    data: bytes
+    """The output as canonical JSON."""
     repairs: tuple[str, ...] = ()
     """What was changed, in words, with its place."""
 
@@ -50,11 +52,11 @@ def sanitise(raw: object, limits: Limits, hook: Callable[..., Any] | None) -> Sa
         raise OutputContractBroken(f"the output is {type(value).__name__}, not an object")
     cleaned = _Cleaning(limits, repairs).value(value, "$", 1)
     try:
-        size_bytes = len(canonical_json(cleaned))
+        data = canonical_json(cleaned)
     except ValueError as error:  # an integer with too many digits to write
         raise OutputContractBroken(f"the output cannot be written as JSON: {error}") from error
-    _refuse_large(size_bytes, limits)
-    return Sanitised(output=cleaned, repairs=tuple(repairs[:_MAX_REPAIRS]))
+    _refuse_large(len(data), limits)
+    return Sanitised(output=cleaned, data=data, repairs=tuple(repairs[:_MAX_REPAIRS]))
 
 
 def _parsed(raw: object, limits: Limits) -> object:
@@ -84,36 +86,41 @@ class _Cleaning:
     def __init__(self, limits: Limits, repairs: list[str]) -> None:
         self._limits = limits
         self._repairs = repairs
-        self._nodes = 0
+        self._max_depth = limits.max_depth
+        # Every node takes at least a byte, so what has more is refused for its size without writing it.
+        self._nodes_left = limits.max_output_bytes
 
     def value(self, value: object, place: str, depth: int) -> Any:
-        self._nodes += 1
-        if depth > self._limits.max_depth:
-            raise OutputContractBroken(f"the output is nested deeper than {self._limits.max_depth} levels")
-        # Every node takes at least a byte, so this is refused for its size without writing it.
-        _refuse_large(self._nodes, self._limits)
-        if isinstance(value, Mapping):
+        self._nodes_left -= 1
+        if depth > self._max_depth:
+            raise OutputContractBroken(f"the output is nested deeper than {self._max_depth} levels")
+        if self._nodes_left < 0:
+            raise _too_large(self._limits)
+        # Scalars first: they are the most, and asking whether something is a Mapping or a Sequence is slow.
+        if value is None or isinstance(value, str | bool | int | float):
+            return self._scalar(value, place)
+        if isinstance(value, dict | Mapping):
             return {
                 self._key(key, place): self.value(item, f"{place}.{key}", depth + 1) for key, item in value.items()
             }
-        if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        if isinstance(value, list | Sequence) and not isinstance(value, bytes | bytearray | memoryview):
             return [self.value(item, f"{place}[{index}]", depth + 1) for index, item in enumerate(value)]
-        return self._scalar(value, place)
-
-    def _scalar(self, value: object, place: str) -> Any:
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, str):
-            return self._text(value, place)
-        if isinstance(value, int):
-            return int(value)
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise OutputContractBroken(f"{place} is {value}, which is not a JSON number")
-            return float(value)
         raise OutputContractBroken(f"{place} is {type(value).__name__}, which is not JSON")
 
+    def _scalar(self, value: str | float | None, place: str) -> Any:
+        if isinstance(value, str):
+            return self._text(value, place)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return int(value)
+        if not math.isfinite(value):
+            raise OutputContractBroken(f"{place} is {value}, which is not a JSON number")
+        return float(value)
+
     def _text(self, value: str, place: str) -> str:
+        if value.isprintable():  # no character of the two classes is; a test holds them against each other
+            return str(value)
         if _SURROGATE.search(value):
             raise OutputContractBroken(f"{place} holds a lone surrogate, which is not text")
         cleaned, count = _CONTROL.subn("", value)
@@ -122,6 +129,8 @@ class _Cleaning:
         return str(cleaned)
 
     def _key(self, key: object, place: str) -> str:
+        if isinstance(key, str) and key.isprintable():
+            return str(key)
         if not isinstance(key, str) or _SURROGATE.search(key) or _CONTROL.search(key):
             raise OutputContractBroken(f"a key of {place} is not plain text: {ascii(key)[:_SHOWN_CHARS]}")
         return str(key)
@@ -129,7 +138,11 @@ class _Cleaning:
 
 def _refuse_large(size_bytes: int, limits: Limits) -> None:
     if size_bytes > limits.max_output_bytes:
-        raise OutputContractBroken(f"the output is larger than {limits.max_output_bytes} bytes")
+        raise _too_large(limits)
+
+
+def _too_large(limits: Limits) -> OutputContractBroken:
+    return OutputContractBroken(f"the output is larger than {limits.max_output_bytes} bytes")
 
 
 def _refuse_constant(name: str) -> None:

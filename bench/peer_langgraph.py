@@ -1,9 +1,10 @@
 """The peer: the same five-node graph in LangGraph with its own SQLite checkpointer."""
 
-import asyncio
 import operator
 import time
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -11,7 +12,7 @@ import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from bench.measuring import Run
+from bench.measuring import Contender
 
 
 class GraphState(TypedDict, total=False):
@@ -59,14 +60,12 @@ def graph() -> StateGraph[GraphState]:
     return builder
 
 
-async def run(folder: Path, *, tasks: int, concurrency: int, text: str, durability: str) -> Run:
-    """Run the graph `tasks` times, `concurrency` at once.
+@asynccontextmanager
+async def contender(folder: Path, *, durability: str) -> AsyncIterator[Contender]:
+    """The graph with its checkpointer, open.
 
     Args:
         folder: Where the checkpoint file is made.
-        tasks: How many threads of LangGraph are run.
-        concurrency: How many run at once.
-        text: The request.
         durability: LangGraph's own word: "sync" writes each checkpoint before the next step starts, "async"
             while it runs, "exit" only at the end.
     """
@@ -81,31 +80,17 @@ async def run(folder: Path, *, tasks: int, concurrency: int, text: str, durabili
         await saver.setup()
         await connection.set_trace_callback(count)
         compiled = graph().compile(checkpointer=saver)
-        latencies: list[float] = []
-        gate = asyncio.Semaphore(concurrency)
 
-        async def one() -> None:
-            async with gate:
-                started = time.perf_counter()
-                config: Any = {"configurable": {"thread_id": str(uuid.uuid4())}}
-                result = await compiled.ainvoke({"request": text}, config, durability=durability)  # type: ignore[call-overload]
-                latencies.append(time.perf_counter() - started)
-                if not result["answer"].startswith("Done"):
-                    raise AssertionError(result)
+        async def one(text: str) -> None:
+            config: Any = {"configurable": {"thread_id": str(uuid.uuid4())}}
+            result = await compiled.ainvoke({"request": text}, config, durability=durability)  # type: ignore[call-overload]
+            if not result["answer"].startswith("Done"):
+                raise AssertionError(result)
 
-        await one()
-        latencies.clear()
-        commits = 0
-        started = time.perf_counter()
-        await asyncio.gather(*(one() for _ in range(tasks)))
-        wall_s = time.perf_counter() - started
-    return Run(
-        name=f"langgraph-{durability}",
-        tasks=tasks,
-        concurrency=concurrency,
-        wall_s=wall_s,
-        latencies_s=latencies,
-        commits=commits,
-        # Its connection keeps SQLite's default, synchronous = FULL: every commit is synced.
-        synced_commits=commits,
-    )
+        yield Contender(
+            name=f"langgraph-{durability}",
+            one=one,
+            cpu_s=time.process_time,
+            # Its connection keeps SQLite's default, synchronous = FULL: every commit is synced.
+            commits=lambda: (commits, commits),
+        )

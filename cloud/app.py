@@ -36,7 +36,7 @@ from cloud.services.registry import RegistryService
 from cloud.services.review import ReviewService
 from cloud.services.task import TaskService
 from cloud.settings import Settings
-from cloud.specialists import load_specialists
+from cloud.specialists import Specialists, load_specialists
 from cloud.tls import ServerIdentity, given_identity, local_identity
 from conductor.desk import TaskDesk
 from conductor.waiting import Sweeper
@@ -47,6 +47,7 @@ from podium.link import MAX_MESSAGE_BYTES
 from podium.v1 import blob_pb2_grpc, edge_pb2_grpc, registry_pb2_grpc, review_pb2_grpc, task_pb2_grpc
 from tools.embeddings.minilm import MiniLmEmbedder
 from tools.embeddings.multilingual import MultilingualEmbedder
+from tools.embeddings.remembering import RememberingEmbedder
 from tools.embeddings.routing import EmbedderRouter
 
 _LOG = logging.getLogger(__name__)
@@ -133,7 +134,10 @@ class App:
             normalise=specialists.normalise,
             device_online=hub.online,
             # Their models are read when a text is first compared, not at the start.
-            embedder=EmbedderRouter(english=MiniLmEmbedder(), multilingual=MultilingualEmbedder()),
+            embedder=EmbedderRouter(
+                english=RememberingEmbedder(MiniLmEmbedder()),
+                multilingual=RememberingEmbedder(MultilingualEmbedder()),
+            ),
             settings=RunnerSettings(max_interruptions=settings.max_interruptions),
         )
         server = self._server()
@@ -157,6 +161,13 @@ class App:
             await health_service.set(name, health_pb2.HealthCheckResponse.SERVING)
         if self._announced:
             self._announce()
+        self._warm(python, specialists)
+
+    def _warm(self, python: PythonEngine, specialists: Specialists) -> None:
+        """Import the agents' functions now that the server answers, so that no first caller waits for them."""
+        agents = (agent.spec for agent in specialists.registry.serving() if agent.spec.engine == "python")
+        warming = asyncio.create_task(python.warm(str(spec.settings["callable"]) for spec in agents))
+        self._exits.callback(warming.cancel)
 
     def _identity(self) -> ServerIdentity:
         settings = self._settings

@@ -4,11 +4,11 @@ import asyncio
 import logging
 from pathlib import Path
 
-from conductor.bus import EventBus
+from conductor.progress import TaskState
 from conductor.runner import TaskRunner
 from conductor.state import fold
 from conductor.wiring import Wiring
-from podium.v1 import result_pb2, status_pb2
+from podium.v1 import status_pb2
 
 _LOG = logging.getLogger(__name__)
 _LOOK_BACK = 500
@@ -28,33 +28,29 @@ class ReportingRunner(TaskRunner):
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
-    async def run(self, task_id: str) -> None:
+    async def run(self, task_id: str) -> TaskState:
         """See `TaskRunner.run`."""
-        await super().run(task_id)
-        await self._report(task_id)
+        state = await super().run(task_id)
+        await self._report(state)
+        return state
 
     async def catch_up(self) -> None:
         """Write what is missing of the newest reports."""
         rows = await self._bus.rows(statuses=[status_pb2.TASK_STATUS_SUCCEEDED], limit=_LOOK_BACK)
         for row in rows:
             if not self._path(row.task_id).exists():
-                await self._report(row.task_id)
+                await self._report(fold(await self._bus.read(row.task_id)))
 
-    async def _report(self, task_id: str) -> None:
-        result = await _result(self._bus, task_id)
-        if result is None:
+    async def _report(self, state: TaskState) -> None:
+        if state.result is None:
             return
         try:
-            await asyncio.to_thread(_write, self._path(task_id), result.answer_markdown)
+            await asyncio.to_thread(_write, self._path(state.task_id), state.result.answer_markdown)
         except OSError as error:
-            _LOG.error("the report of task %s cannot be written: %s", task_id, error)
+            _LOG.error("the report of task %s cannot be written: %s", state.task_id, error)
 
     def _path(self, task_id: str) -> Path:
         return self._folder / f"{task_id}.md"
-
-
-async def _result(bus: EventBus, task_id: str) -> result_pb2.Result | None:
-    return fold(await bus.read(task_id)).result
 
 
 def _write(path: Path, text: str) -> None:

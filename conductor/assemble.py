@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agents.canonical import canonical_json
 from conductor.claims import cited, claims, is_chinese
 from conductor.errors import AnswerIncomplete, AnswerWithoutSource
-from conductor.plan import canonical_json
 from conductor.progress import StepProgress, TaskState
 from conductor.scheduler import ancestors
 from conductor.step_transitions import source_of
@@ -89,12 +89,19 @@ def assemble(state: TaskState) -> result_pb2.Result:
 
 
 def merged_sources(steps: Iterable[StepProgress]) -> list[result_pb2.Source]:
-    """The sources of several steps; of two with one id the first keeps it, the other is named after its step."""
+    """The sources of several steps; of two with one id the first keeps it, the other is named after its step.
+
+    One that is among them already, under whatever id, is not named twice.
+    """
     merged: dict[str, result_pb2.Source] = {}
+    seen: set[tuple[str, str]] = set()
     for step in steps:
         for source in step.sources:
             present = merged.setdefault(source.id, source)
-            if present != source and (present.sha256, present.location) != (source.sha256, source.location):
+            content = (source.sha256, source.location)
+            known = content in seen
+            seen.add(content)
+            if present is not source and present != source and not known:
                 renamed = result_pb2.Source()
                 renamed.CopyFrom(source)
                 renamed.id = f"{source.id}@{step.uid}"

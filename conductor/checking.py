@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.callables import resolve
+from agents.canonical import canonical_json
 from agents.invocation import AgentContext
 from agents.registry import RegisteredAgent
 from agents.spec import Validator
 from conductor.document import JsonDocument
-from conductor.plan import canonical_json
 from conductor.trimming import trimmed
 from podium.errors import LowConfidence, OutputContractBroken, ValidatorFailed
 from tools.rules.errors import RuleError
@@ -72,8 +72,11 @@ class OutputChecker:
         confidence = _confidence(agent, output)
         if agent.spec.confidence_gate:
             checks.append("confidence")
+        # A validator in Python has held the output in its hands; what is kept is what passed the schema.
+        foreign_hands = any(validator.function is not None for validator in self._compiled(agent))
+        document = JsonDocument(sanitised.data) if foreign_hands else JsonDocument.written(output, sanitised.data)
         return CheckedOutput(
-            document=JsonDocument.of(output),
+            document=document,
             confidence=confidence,
             checks=tuple(checks),
             repairs=tuple(sanitised.repairs),

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from agents.canonical import canonical_json
 from agents.registry import AgentRegistry
 from conductor.bus import Acceptance, EventBus
 from conductor.document import JsonDocument
 from conductor.journal import SCHEMA_VERSION, Journal, timestamp_of
-from conductor.plan import canonical_json
 from conductor.progress import TaskState
 from podium.errors import Conflict, DataCorrupt, InvalidRequest, NotFound, VersionConflict
 from podium.v1 import event_pb2, status_pb2

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from conductor.plan import canonical_json
+from agents.canonical import canonical_json
 from podium.errors import DataCorrupt
 
 
@@ -30,7 +30,12 @@ class JsonDocument:
             ValueError: the value holds NaN, infinity or a lone surrogate.
             TypeError: the value is not JSON.
         """
-        document = cls(canonical_json(value))
+        return cls.written(value, canonical_json(value))
+
+    @classmethod
+    def written(cls, value: Any, data: bytes) -> "JsonDocument":
+        """The document of a value and its canonical JSON, both at hand."""
+        document = cls(data)
         document._value, document._decoded = value, True
         return document
 

@@ -1,7 +1,7 @@
 """The log of one task while it runs: decide on a tentative state, commit once, start over on a conflict."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -15,11 +15,13 @@ from podium.v1 import event_pb2
 SCHEMA_VERSION = 1
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def timestamp_of(moment: datetime) -> Timestamp:
     """A moment with its time zone, as it travels."""
-    stamp = Timestamp()
-    stamp.FromDatetime(moment)
-    return stamp
+    since = moment - _EPOCH
+    return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1_000)
 
 
 class Journal:

@@ -8,10 +8,11 @@ waits for a person keeps its name, hence its idempotency key.
 from collections.abc import Mapping
 from typing import Any
 
+from agents.canonical import canonical_json
 from agents.registry import AgentRegistry
 from conductor.clarifying import asks_caller
 from conductor.inputs import resolve_inputs
-from conductor.plan import Plan, Step, StepRef, canonical_json
+from conductor.plan import Plan, Step, StepRef
 from conductor.progress import StepProgress, TaskState
 from podium.errors import InputContractBroken
 from podium.v1 import event_pb2, status_pb2

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from agents.canonical import canonical_json
 from podium.errors import InvalidRequest
 from podium.v1 import plan_pb2
 
@@ -160,17 +161,6 @@ class Plan:
             parallel_groups=tuple(tuple(group.steps) for group in message.parallel_groups),
             confidence=message.confidence,
         )
-
-
-def canonical_json(value: Any) -> bytes:
-    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, no NaN.
-
-    Raises:
-        ValueError: the value holds NaN, infinity or a lone surrogate.
-        TypeError: the value is not JSON.
-    """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8")
 
 
 def _with_reference_dependencies(step: Step) -> Step:

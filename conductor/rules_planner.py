@@ -18,6 +18,7 @@ from conductor.planner import FinishedStep, Proposal, Situation
 from conductor.trimming import trimmed
 from tools.rules.errors import RuleError, RuleEvaluationError
 from tools.rules.expression import CelRule
+from tools.rules.values import CelInput, to_cel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class RulesPlanner:
 
     async def propose(self, situation: Situation) -> Proposal:
         """See `Planner.propose`."""
-        values = {"request": trimmed(situation.request)}
+        values = _Values(request=situation.request)
         warnings: list[str] = []
         about = mentions(situation.request)
         understood = [rule for rule in self._rules if not about or not rule.needs_words]
@@ -73,17 +74,13 @@ class RulesPlanner:
         self, situation: Situation, finished: FinishedStep, *, origins_used: frozenset[str]
     ) -> Proposal | None:
         """See `Planner.revise`."""
-        values: dict[str, Any] | None = None
+        values: _Values | None = None
         for rule, compiled in self._revisions:
             if rule.after != finished.tool or f"revision/{rule.name}" in origins_used:
                 continue
             if values is None:
                 device = situation.request.get("device") or {"id": "", "online": False}
-                values = {
-                    "request": trimmed(situation.request),
-                    "output": trimmed(finished.output),
-                    "device": device,
-                }
+                values = _Values(request=situation.request, output=finished.output, device=device)
             warnings: list[str] = []
             if _holds(compiled, values, warnings) and (plan := adapt(compiled.plan, situation)) is not None:
                 return _proposal(plan, compiled, "revision", reason=rule.reason, warnings=tuple(warnings))
@@ -146,9 +143,29 @@ def _with_candidates(step: Mapping[str, Any]) -> dict[str, Any]:
     return {**step, "candidates": candidates}
 
 
-def _holds(rule: _Compiled, values: Mapping[str, Any], warnings: list[str]) -> bool:
+class _Values:
+    """What rules look at, trimmed and converted for CEL when the first rule asks and not again for the others."""
+
+    def __init__(self, **values: Any) -> None:
+        self._values = values
+        self._converted: CelInput | None = None
+
+    def seen_by(self, rule: CelRule) -> CelInput | Mapping[str, Any]:
+        """The values for a rule.
+
+        Raises:
+            RuleError: they have no counterpart in CEL, or are too many.
+        """
+        if rule.variables.isdisjoint(self._values):
+            return {}
+        if self._converted is None:
+            self._converted = to_cel(trimmed(self._values), expression=rule.expression)
+        return self._converted
+
+
+def _holds(rule: _Compiled, values: _Values, warnings: list[str]) -> bool:
     try:
-        return rule.condition.holds(values)
+        return rule.condition.holds(values.seen_by(rule.condition))
     except RuleEvaluationError as error:
         if error.reason != "missing_field":
             warnings.append(f"rule {rule.name}: {error}")

@@ -12,7 +12,7 @@ from conductor.finishing import Finisher
 from conductor.journal import Journal
 from conductor.planner import Proposal
 from conductor.planning import PlanOffice
-from conductor.progress import StepProgress
+from conductor.progress import StepProgress, TaskState
 from conductor.scheduler import next_retry, ready
 from conductor.settling import Outcome, Settler
 from conductor.stepping import Launch, StepRunner
@@ -33,8 +33,8 @@ class TaskRunner:
         self._steps = StepRunner(wiring, self._settler)
         self._plans = PlanOffice(wiring, self._finisher)
 
-    async def run(self, task_id: str) -> None:
-        """Run a task until it has ended or waits for its caller, a device or a person.
+    async def run(self, task_id: str) -> TaskState:
+        """Run a task until it has ended or waits for its caller, a device or a person; where it then stands.
 
         The caller holds the task's lease. Cancelling this coroutine stops the agents and leaves the log as it is:
         whoever runs the task next goes on from there.
@@ -50,6 +50,7 @@ class TaskRunner:
             await run.to_end()
         finally:
             await run.stop()
+        return journal.state
 
 
 class _Run:
@@ -77,7 +78,7 @@ class _Run:
         self._plan: VerifiedPlan | None = plans.revived(journal.state)
         self._version = journal.state.plan_version
         self._looked_at: set[str] = set()
-        """Finished steps that were asked whether they change the plan, by plan version and uid."""
+        """Finished steps of the plan in force that were asked whether they change it, by uid."""
 
     async def to_end(self) -> None:
         """Take turns until the task has ended or waits and no agent is at work."""
@@ -133,8 +134,8 @@ class _Run:
         elif (revision := await self._revision()) is not None:
             if self._busy():
                 return []
-            key, proposal = revision
-            self._looked_at.add(key)
+            uid, proposal = revision
+            self._looked_at.add(uid)
             self._set_plan(self._plans.revise(journal, proposal) or self._plan)
         if self._plan is None or journal.state.ended:
             return []
@@ -166,13 +167,12 @@ class _Run:
 
     async def _revision(self) -> tuple[str, Proposal] | None:
         for step in self._journal.state.steps:
-            key = f"{self._version}/{step.uid}"
-            if step.status != status_pb2.STEP_STATUS_SUCCEEDED or key in self._looked_at:
+            if step.status != status_pb2.STEP_STATUS_SUCCEEDED or step.uid in self._looked_at:
                 continue
             proposal = await self._plans.revision(self._journal.state, step)
             if proposal is not None:
-                return key, proposal
-            self._looked_at.add(key)
+                return step.uid, proposal
+            self._looked_at.add(step.uid)
         return None
 
     def _orphans(self) -> list[StepProgress]:
@@ -188,13 +188,14 @@ class _Run:
 
     def _set_plan(self, plan: VerifiedPlan | None) -> None:
         self._plan = plan
-        self._version = self._journal.state.plan_version
+        if self._version != self._journal.state.plan_version:
+            self._version = self._journal.state.plan_version
+            self._looked_at.clear()
 
     def _forget_plan(self) -> None:
         """After a conflict the plan decided on may not be the one in the log."""
         if self._version != self._journal.state.plan_version or self._plan is None:
-            self._plan = self._plans.revived(self._journal.state)
-            self._version = self._journal.state.plan_version
+            self._set_plan(self._plans.revived(self._journal.state))
 
     async def _wait(self) -> None:
         """Until an agent is done, a retry is due, the time limit is near, or the log is to be looked at again."""

@@ -49,9 +49,9 @@ def apply(state: TaskState, event: event_pb2.Event) -> TaskState:
         if (state.task_id == "") != (kind == "task_accepted"):
             raise DataCorrupt(f"event {header.sequence} ({kind}) does not fit the beginning of a task's log")
         changes = handler(state, event, now)
-    state = state.changed({**changes, "last_sequence": header.sequence, "update_time": now})
+    state = state.changed(**changes, last_sequence=header.sequence, update_time=now)
     if handler is not None and not state.ended and (status := _status(state)) != state.status:
-        state = state.changed({"status": status})
+        state = state.changed(status=status)
     return state
 
 

@@ -1,7 +1,6 @@
 """What each event about a step does to the state; called by `conductor.state` only."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -48,8 +47,7 @@ def started(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     changed = payload.agent != step.agent
     return _with_step(
         state,
-        replace(
-            step,
+        step.changed(
             status=status_pb2.STEP_STATUS_RUNNING,
             agent=payload.agent,
             agent_version=payload.agent_version,
@@ -74,8 +72,7 @@ def succeeded(state: TaskState, event: event_pb2.Event, now: datetime) -> Change
         raise DataCorrupt(f"event {event.header.sequence} finishes step {step.uid} a second time")
     return _with_step(
         state,
-        replace(
-            step,
+        step.changed(
             status=status_pb2.STEP_STATUS_SUCCEEDED,
             agent=step.agent or step.tool,
             output=JsonDocument(payload.output_json),
@@ -113,8 +110,7 @@ def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     )
     return _with_step(
         state,
-        replace(
-            step,
+        step.changed(
             status=status,
             agent=step.agent or step.tool,
             failures=step.failures + 1,
@@ -141,8 +137,7 @@ def _reason(step: StepProgress, payload: event_pb2.StepFailed) -> str:
 
 def skipped(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """A step is left out."""
-    step = replace(
-        _step(state, event),
+    step = _step(state, event).changed(
         status=status_pb2.STEP_STATUS_SKIPPED,
         skip_reason=event.step_skipped.reason,
         ended_at=now,
@@ -155,8 +150,7 @@ def device_awaited(state: TaskState, event: event_pb2.Event, now: datetime) -> C
     payload = event.device_awaited
     return _with_step(
         state,
-        replace(
-            _step(state, event),
+        _step(state, event).changed(
             status=status_pb2.STEP_STATUS_WAITING,
             device_id=payload.device_id,
             device_deadline=moment(payload.deadline),
@@ -166,7 +160,7 @@ def device_awaited(state: TaskState, event: event_pb2.Event, now: datetime) -> C
 
 def device_returned(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     """The device is back; the step may start again."""
-    step = replace(_step(state, event), status=status_pb2.STEP_STATUS_PENDING, failures=0)
+    step = _step(state, event).changed(status=status_pb2.STEP_STATUS_PENDING, failures=0)
     return _with_step(state, step)
 
 
@@ -181,7 +175,7 @@ def review_requested(state: TaskState, event: event_pb2.Event, now: datetime) ->
         "replan_reason": "",
     }
     if index is not None:
-        waiting = replace(_step(state, event), status=status_pb2.STEP_STATUS_WAITING, device_deadline=None)
+        waiting = _step(state, event).changed(status=status_pb2.STEP_STATUS_WAITING, device_deadline=None)
         changes |= _with_step(state, waiting)
     return changes
 
@@ -217,8 +211,7 @@ def _corrected(step: StepProgress, event: event_pb2.Event, now: datetime) -> Ste
         sha256=document.sha256,
     )
     named = sources if isinstance(sources, list) else ()
-    return replace(
-        step,
+    return step.changed(
         status=status_pb2.STEP_STATUS_SUCCEEDED,
         output=document,
         confidence=float(confidence) if isinstance(confidence, int | float) else 1.0,

@@ -112,7 +112,7 @@ class StepRunner:
             error = AgentCrashed(f"the process ended {interruptions} times while {agent.spec.name} ran")
             self._settler.fail(journal, step, agent, error, timedelta(0))
             return None
-        return await self.start(journal, plan, replace(step, next_agent=""))
+        return await self.start(journal, plan, step.changed(next_agent=""))
 
     async def carry_out(self, launch: Launch) -> Outcome:
         """Call the agent and check its output; every failure is an outcome, nothing is raised but cancellation."""
@@ -194,14 +194,15 @@ class StepRunner:
             skipped=frozenset(index for index in needed if index not in outputs),
             required=frozenset(agent.spec.input_schema.get("required", ())),
         )
-        if violations := agent.contract.input_violations(inputs):
+        data, violations = agent.contract.written_input(inputs)
+        if violations:
             raise InputContractBroken(
                 f"{agent.spec.name} cannot be given this: {violations[0]}",
                 evidence=violations,
                 agent=agent.spec.name,
             )
         await self._anchor(state, agent, inputs)
-        return JsonDocument.of(inputs)
+        return JsonDocument.written(inputs, data)
 
     async def _anchor(self, state: TaskState, agent: RegisteredAgent, inputs: dict[str, object]) -> None:
         embedder = self._wiring.embedder

@@ -52,7 +52,7 @@ def adopted(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     for pair in payload.kept:
         if pair.old_index >= len(state.steps) or pair.new_index >= len(plan.steps):
             raise DataCorrupt(f"plan {payload.version} keeps step {pair.old_index}, which there is not")
-        kept[pair.new_index] = replace(state.steps[pair.old_index], index=pair.new_index)
+        kept[pair.new_index] = state.steps[pair.old_index].changed(index=pair.new_index)
     moved = {pair.old_index: pair.new_index for pair in payload.kept}
     answered = state.planner == "" or state.request_stale or state.replan_reason == ANSWERED
     return dict(

@@ -15,8 +15,8 @@ def trimmed(value: Any) -> Any:
     """
     if isinstance(value, str):
         return value if len(value) <= MAX_TEXT_CHARS else value[:MAX_TEXT_CHARS]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         return {name: trimmed(item) for name, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes):
+    if isinstance(value, list | Sequence) and not isinstance(value, bytes):
         return [trimmed(item) for item in value[:MAX_ENTRIES]]
     return value

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from datetime import timedelta
+from typing import Any
 
 from conductor.bus import EventBus, Lease
+from conductor.progress import TaskState
 from conductor.runner import TaskRunner
 from conductor.surrender import surrender
 from conductor.waiting import Sweeper
@@ -110,7 +112,7 @@ class Worker:
             await _end(running, renewing)
             await self._bus.release(lease)
 
-    async def _renew(self, lease: Lease, running: asyncio.Task[None]) -> None:
+    async def _renew(self, lease: Lease, running: asyncio.Task[TaskState]) -> None:
         while True:
             await asyncio.sleep(self._lease_duration.total_seconds() / 3)
             try:
@@ -145,7 +147,7 @@ class Worker:
             await asyncio.sleep(self._sweep_interval.total_seconds())
 
 
-async def _end(*tasks: "asyncio.Task[None] | asyncio.Task[bool] | None") -> None:
+async def _end(*tasks: "asyncio.Task[Any] | None") -> None:
     present = [task for task in tasks if task is not None]
     for task in present:
         task.cancel()

@@ -3,14 +3,18 @@
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from agents.callables import resolve
 from agents.invocation import AgentContext, Invocation, Resources
+from agents.spec import ManifestInvalid
 from podium.errors import AgentCrashed, AgentTimeout, PodiumError
+
+_LOG = logging.getLogger(__name__)
 
 AgentFunction = Callable[[Mapping[str, Any], AgentContext], Any]
 
@@ -35,7 +39,7 @@ class PythonEngine:
 
     async def invoke(self, invocation: Invocation) -> Any:
         """See `Engine.invoke`; errors of the Podium tree pass unchanged."""
-        function = self._function(str(invocation.spec.settings["callable"]))
+        function = await self._function(str(invocation.spec.settings["callable"]))
         context = replace(invocation.context, resources=self._resources)
         try:
             async with asyncio.timeout(invocation.time_limit.total_seconds()):
@@ -54,10 +58,25 @@ class PythonEngine:
         """Take no more calls; running functions are not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _function(self, name: str) -> AgentFunction:
-        # Importing a specialist on its first call keeps DuckDB and its like out of processes that never need them.
+    async def warm(self, names: Iterable[str]) -> None:
+        """Import callables before somebody waits for their first call.
+
+        One that cannot be imported is logged; the first call of it says so to its caller.
+
+        Args:
+            names: `module:function`, as manifests name them.
+        """
+        for name in names:
+            try:
+                await self._function(name)
+            except ManifestInvalid as error:
+                _LOG.warning("an agent's function cannot be called: %s", error.message)
+
+    async def _function(self, name: str) -> AgentFunction:
+        # Importing a specialist late keeps DuckDB and its like out of processes that never need them; on a thread
+        # it does not hold up every other call for the half second that pandas and DuckDB take.
         if name not in self._functions:
-            self._functions[name] = resolve(name)
+            self._functions[name] = await asyncio.to_thread(resolve, name)
         return self._functions[name]
 
 

@@ -1,6 +1,7 @@
 """The bus on one SQLite file: for a cloud on one machine, with nothing else to install."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +12,14 @@ from typing import TypeVar
 from cloud.bus import statements
 from cloud.bus.lease_clock import LeaseClock
 from cloud.bus.schema import connect, podium_error
+from cloud.bus.watching import Watch
 from cloud.bus.writer import CommitCounts, Writer
 from conductor.bus import Acceptance, Durability, Lease, TaskRow
 from podium.errors import ServerUnavailable
 from podium.status import TaskStatus
 from podium.v1 import event_pb2, status_pb2
+
+_LOG = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -35,7 +39,7 @@ class EmbeddedBus:
         self._clock = clock
         self._lease_clock = LeaseClock(clock)
         self._work = asyncio.Event()
-        self._watchers: dict[str, set[asyncio.Event]] = {}
+        self._watches: dict[str, set[Watch]] = {}
         self._closed = False
         connection = connect(path, max_pages=max_pages)
         if alone:
@@ -116,8 +120,8 @@ class EmbeddedBus:
         )
 
         def tell(_: int) -> None:
-            for signal in self._watchers.get(task_id, ()):
-                signal.set()
+            for watch in self._watches.get(task_id, ()):
+                watch.tell(events)
             if status in _RUNNABLE:
                 self._work.set()
 
@@ -138,20 +142,23 @@ class EmbeddedBus:
             NotFound: there is no such task.
             ServerUnavailable: the bus was closed meanwhile.
         """
-        signal = asyncio.Event()
-        self._watchers.setdefault(task_id, set()).add(signal)
+        watch = Watch(after_sequence)
+        self._watches.setdefault(task_id, set()).add(watch)
         try:
             while True:
-                signal.clear()  # before reading: what is appended meanwhile sets it again
-                for event in await self.read(task_id, after_sequence=after_sequence):
-                    after_sequence = event.header.sequence
+                # Taken before reading: what is appended meanwhile is told of again.
+                events = watch.take()
+                if events is None:
+                    events = await self.read(task_id, after_sequence=watch.last)
+                for event in events:
+                    watch.given(event)
                     yield event
-                await signal.wait()
+                await watch.wait()
         finally:
-            watchers = self._watchers[task_id]
-            watchers.discard(signal)
-            if not watchers:
-                del self._watchers[task_id]
+            watches = self._watches[task_id]
+            watches.discard(watch)
+            if not watches:
+                del self._watches[task_id]
 
     async def find_request(self, request_id: str) -> str | None:
         """The task id that a request id was accepted as, or None."""
@@ -223,6 +230,8 @@ class EmbeddedBus:
         await asyncio.to_thread(self._reader.shutdown)
         self._reading.close()
         await self._writer.close()
+        counts = self.commits
+        _LOG.info("%s closed after %d commits, %d of them synced", self._path.name, counts.all, counts.synced)
 
     async def _read(self, run: Callable[[sqlite3.Connection], R]) -> R:
         if self._closed:
@@ -234,9 +243,9 @@ class EmbeddedBus:
 
     def _on_foreign_write(self) -> None:
         self._work.set()
-        for signals in self._watchers.values():
-            for signal in signals:
-                signal.set()
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.look_again()
 
     def _lease(self, task_id: str, worker_id: str, duration: timedelta) -> Lease:
         return Lease(task_id=task_id, worker_id=worker_id, expire_time=self._clock() + duration)

@@ -32,6 +32,11 @@ class CommitCounts:
     jobs: int
     """Calls that these transactions carried; more than one shares a commit under load."""
 
+    @property
+    def all(self) -> int:
+        """Both kinds together."""
+        return self.synced + self.written
+
 
 @dataclass(frozen=True, slots=True)
 class _Job:

@@ -17,7 +17,7 @@ from typing import Any
 import cel
 
 from tools.rules.errors import RuleEvaluationError, RuleResultError, RuleSyntaxError, RuleTooCostly
-from tools.rules.values import MAX_VALUES, from_cel, to_cel
+from tools.rules.values import MAX_VALUES, CelInput, from_cel, to_cel
 
 __all__ = ["MAX_EXPRESSION_CHARS", "MAX_STEPS", "MAX_VALUES", "CelRule"]
 
@@ -90,10 +90,11 @@ class CelRule:
             _program=program,
         )
 
-    def evaluate(self, values: Mapping[str, Any]) -> Any:
+    def evaluate(self, values: Mapping[str, Any] | CelInput) -> Any:
         """Evaluate the expression over `values` and return a Python value.
 
-        Decimals become doubles (about 16 significant digits) because CEL has no decimal type.
+        Decimals become doubles (about 16 significant digits) because CEL has no decimal type. Values that several
+        rules look at are best converted once, by `to_cel`.
 
         Raises:
             RuleInputError: a value has no counterpart in CEL (an integer over 64 bits, a naive time, an object).
@@ -101,7 +102,7 @@ class CelRule:
             RuleEvaluationError: the expression failed; `reason` is missing_field, undefined_name, type_mismatch,
                 division_by_zero, overflow or invalid_value.
         """
-        given = to_cel(values, expression=self.expression)
+        given = values if isinstance(values, CelInput) else to_cel(values, expression=self.expression)
         steps = (given.longest_list * self._growth + self._literals) ** self.loop_depth
         # A step may search the longest text: about 1 KiB of it costs as much as a plain step.
         steps *= 1 + given.longest_text_chars // 1024 if self.loop_depth else 1
@@ -117,7 +118,7 @@ class CelRule:
         except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
             raise self._failure(error) from error
 
-    def holds(self, values: Mapping[str, Any]) -> bool:
+    def holds(self, values: Mapping[str, Any] | CelInput) -> bool:
         """Evaluate a condition; anything but true or false is an error, never truthiness.
 
         Raises:

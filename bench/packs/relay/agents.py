@@ -9,8 +9,12 @@ SOURCE = {"id": "S1", "kind": "agent", "label": "bench", "location": "bench/rela
 
 
 async def parse(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
-    """Hand the text on."""
-    return _output(text=inputs["text"])
+    """Hand the text on, for one branch with "Find" as its first word.
+
+    Other words than the request's make anchoring compare meanings; a request that begins with "Find" is quoted as
+    it is, and nothing is compared.
+    """
+    return _output(text=inputs["text"], reworded=f"Find {inputs['text'].partition(' ')[2]}")
 
 
 async def retrieve(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agents.contract import Contract
+from agents.sanitising import _CONTROL, _SURROGATE
 from agents.spec import ManifestInvalid
 from podium.errors import OutputContractBroken
 from tests.unit.agents.specs import output_schema, spec
@@ -122,6 +123,19 @@ def _cycle() -> dict[str, Any]:
 def test_what_cannot_be_kept_is_refused(raw: object, reason: str) -> None:
     with pytest.raises(OutputContractBroken, match=reason):
         Contract.compile(spec()).sanitise(raw)
+
+
+def test_no_printable_character_is_one_that_goes() -> None:
+    # Printable texts are taken without a closer look.
+    characters = "".join(map(chr, range(0x110000)))
+    suspect = {*_CONTROL.findall(characters), *_SURROGATE.findall(characters)}
+    assert len(suspect) == 2120
+    assert not any(character.isprintable() for character in suspect)
+
+
+def test_the_canonical_form_comes_with_the_output() -> None:
+    sanitised = Contract.compile(spec()).sanitise({"b": 1, "a": "x\x00"})
+    assert sanitised.data == b'{"a":"x","b":1}'
 
 
 def test_depth_is_bounded_at_the_limit() -> None:

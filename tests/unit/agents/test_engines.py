@@ -4,6 +4,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.unit.agents.specs import echo, invocation, spec
 
 HERE = "tests.unit.agents.test_engines"
 RELEASE = threading.Event()
+IMPORTING, GO_ON = threading.Event(), threading.Event()
 
 
 def uses_resource(_: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
@@ -100,6 +102,44 @@ def test_the_time_limit_holds(name: str) -> None:
 def test_an_agent_that_does_not_exist_is_named() -> None:
     with pytest.raises(ManifestInvalid, match="cannot be imported"):
         run("nothing_of_that_name")
+
+
+def test_an_import_on_the_first_call_does_not_hold_up_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The module's import ends only when the loop, which must be free for that, says so.
+    lines = (
+        f"from {HERE} import GO_ON, IMPORTING",
+        "IMPORTING.set()",
+        "said = 'free' if GO_ON.wait(5) else 'the loop was held up'",
+        "def agent(inputs, context): return {'said': said}",
+    )
+    (tmp_path / "slow_specialist.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    async def scenario() -> Any:
+        engine = PythonEngine(Resources(), threads=1)
+        try:
+            calling = asyncio.ensure_future(
+                engine.invoke(invocation(spec("slow_specialist:agent"), {"text": "x"}))
+            )
+            await asyncio.to_thread(IMPORTING.wait, 5)
+            GO_ON.set()
+            return await calling
+        finally:
+            engine.close()
+
+    assert asyncio.run(scenario()) == {"said": "free"}
+
+
+def test_warming_imports_what_it_can_and_says_what_it_cannot(caplog: pytest.LogCaptureFixture) -> None:
+    engine = PythonEngine(Resources(), threads=1)
+    try:
+        asyncio.run(engine.warm([f"{HERE}:nothing_of_that_name", "tests.unit.agents.specs:echo"]))
+    finally:
+        engine.close()
+    assert list(engine._functions) == ["tests.unit.agents.specs:echo"]
+    assert "nothing_of_that_name" in caplog.text
 
 
 class _Link:

@@ -49,6 +49,11 @@ def crashes(inputs: Mapping[str, Any], result: Mapping[str, Any], context: Agent
     raise ZeroDivisionError("a validator with a bug")
 
 
+def meddles(inputs: Mapping[str, Any], result: dict[str, Any], context: AgentContext) -> list[str]:
+    result["total"] = "not a number"
+    return []
+
+
 def check(who: RegisteredAgent, raw: object) -> Any:
     return OutputChecker().check(who, raw, {"rows": [1.0, 2.0]}, CONTEXT)
 
@@ -64,6 +69,11 @@ def test_a_good_output_lists_what_it_passed() -> None:
     assert checked.checks == ("sanitised", "schema", "sum", "confidence")
     assert checked.confidence == 0.9
     assert json.loads(checked.document.data)["total"] == 3.0
+
+
+def test_what_a_validator_does_to_the_output_is_not_kept() -> None:
+    who = agent(validators=[{"name": "meddles", "python": f"{__name__}:meddles"}])
+    assert check(who, output(total=3.0)).output["total"] == 3.0
 
 
 def test_text_that_is_one_json_object_is_taken() -> None:

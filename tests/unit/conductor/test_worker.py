@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
+from conductor.progress import TaskState
 from conductor.runner import TaskRunner
 from conductor.waiting import Sweeper
 from conductor.worker import Worker
@@ -81,12 +82,12 @@ class Broken:
     def __init__(self, error: Exception, times: int, inner: TaskRunner) -> None:
         self.error, self.left, self.inner, self.runs = error, times, inner, 0
 
-    async def run(self, task_id: str) -> None:
+    async def run(self, task_id: str) -> TaskState:
         self.runs += 1
         if self.left:
             self.left -= 1
             raise self.error
-        await self.inner.run(task_id)
+        return await self.inner.run(task_id)
 
 
 def test_a_full_disk_is_survived() -> None:
