@@ -16,6 +16,10 @@ REQUIRED = ("number", "date", "supplier", "currency", "total")
 REREAD = (*REQUIRED, "due_date", "tax", "net", "iban", "bic")
 """Fields worth reading again when they are unsure."""
 MAX_PLACES = 40
+UNSURE_LINE = 0.8
+"""Line confidence below which a field that was not found is looked for again."""
+MAX_UNSURE_LINES = 8
+"""Of those, the least sure: where more is unsure the page is the problem, and each costs a device a second."""
 SAME_PLACE = 0.5
 """Overlap (intersection over the smaller box) from which two lines are the same line."""
 
@@ -56,6 +60,15 @@ def doubtful_places(reading: DocumentReading, extraction: Extraction) -> list[di
         if (field.page, box) not in seen and len(places) < MAX_PLACES:
             seen.add((field.page, box))
             places.append({"field": field.name, "page": field.page, "box": list(box), "reason": reason})
+    if missing := [name for name in REQUIRED if extraction[name].value is None]:
+        # It may stand in a line that could hardly be read: those are looked at before a person has to.
+        reason = f"{', '.join(missing)} not found, and this line could hardly be read"
+        unsure = [(page, line) for page in reading.pages for line in page.lines if line.confidence < UNSURE_LINE]
+        for page, line in sorted(unsure, key=lambda item: item[1].confidence)[:MAX_UNSURE_LINES]:
+            box = _line_box(page, line.box)
+            if (page.page, box) not in seen and len(places) < MAX_PLACES:
+                seen.add((page.page, box))
+                places.append({"field": missing[0], "page": page.page, "box": list(box), "reason": reason})
     return places
 
 
