@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 
 from podium.errors import (
     Conflict,
+    DataCorrupt,
     InternalError,
     InvalidRequest,
     LimitExceeded,
@@ -23,6 +24,7 @@ from podium.errors import (
     PodiumError,
     ServerUnavailable,
     TimeLimitExceeded,
+    VersionConflict,
     catalogue,
 )
 
@@ -35,8 +37,14 @@ _MAX_EVIDENCE_CHARACTERS = 200
 
 _BY_STATUS: dict[grpc.StatusCode, type[PodiumError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
+    grpc.StatusCode.OUT_OF_RANGE: InvalidRequest,
     grpc.StatusCode.NOT_FOUND: NotFound,
     grpc.StatusCode.FAILED_PRECONDITION: Conflict,
+    grpc.StatusCode.ALREADY_EXISTS: Conflict,
+    grpc.StatusCode.ABORTED: VersionConflict,
+    grpc.StatusCode.DATA_LOSS: DataCorrupt,
+    # The client closed its channel, or a proxy gave up.
+    grpc.StatusCode.CANCELLED: ServerUnavailable,
     grpc.StatusCode.RESOURCE_EXHAUSTED: LimitExceeded,
     grpc.StatusCode.UNAVAILABLE: ServerUnavailable,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimeLimitExceeded,

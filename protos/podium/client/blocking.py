@@ -1,7 +1,7 @@
 """The blocking client."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from io import BytesIO
 from pathlib import Path
@@ -10,7 +10,15 @@ from typing import BinaryIO, Self
 
 import grpc
 
-from podium.client.messages import blob_of, blob_of_bytes, open_question_id, submit_request, upload_chunks
+from podium.client.messages import (
+    MAX_BREAKS,
+    Countdown,
+    blob_of,
+    blob_of_bytes,
+    open_question_id,
+    submit_request,
+    upload_chunks,
+)
 from podium.errors import ServerUnavailable
 from podium.link import DEFAULT_DEADLINE, Address, sync_channel, unreachable
 from podium.rpc_status import from_rpc_error
@@ -113,35 +121,36 @@ class Client:
 
     def watch(
         self, task_id: str, *, after_sequence: int = 0, time_limit: timedelta | None = None
-    ) -> Iterator[task_pb2.WatchTaskResponse]:
+    ) -> Generator[task_pb2.WatchTaskResponse, None, None]:
         """Events from `after_sequence` on until the task has ended; goes on by itself over a broken connection.
 
         Raises:
             ServerUnavailable: no server is there, or it went away and did not come back within the deadline,
-                or the connection broke three times without an event in between.
-            TimeLimitExceeded: `time_limit` (default: none) ran out.
+                or the connection broke `MAX_BREAKS` times without an event in between.
+            TimeLimitExceeded: `time_limit` (default: none) ran out, reconnects included.
         """
+        clock = Countdown(time_limit)
         failures = 0
         connected = False
         while True:
             request = task_pb2.WatchTaskRequest(task_id=task_id, after_sequence=after_sequence)
             try:
                 with _typed_errors(self._address):
-                    timeout_s = time_limit.total_seconds() if time_limit else None
-                    for response in self._tasks.WatchTask(request, timeout=timeout_s):
+                    for response in self._tasks.WatchTask(request, timeout=clock.left_s()):
                         connected, failures = True, 0
                         after_sequence = response.event.header.sequence
                         yield response
                 return
             except ServerUnavailable:
                 failures += 1
-                if not connected or failures > 3 or not self._is_back():
+                if not connected or failures >= MAX_BREAKS or not self._is_back(clock.left_s()):
                     raise
 
-    def _is_back(self) -> bool:
+    def _is_back(self, left_s: float | None) -> bool:
         """Wait for a server that was there before."""
+        patience_s = self._deadline_s if left_s is None else min(left_s, self._deadline_s)
         try:
-            grpc.channel_ready_future(self._channel).result(timeout=self._deadline_s)
+            grpc.channel_ready_future(self._channel).result(timeout=patience_s)
         except grpc.FutureTimeoutError:
             return False
         return True
@@ -150,12 +159,14 @@ class Client:
         self, task_id: str, *, time_limit: timedelta | None = None, until_asked: bool = True
     ) -> task_pb2.Task:
         """Follow a task until it has ended or, with `until_asked`, until it waits for a person."""
-        for response in self.watch(task_id, time_limit=time_limit):
-            if response.status in ENDED or (until_asked and response.status in WAITS_FOR_PERSON):
-                task = self.get(task_id)
-                # The log is replayed from its start: an old question may have been answered since.
-                if task.status in ENDED or (until_asked and task.status in WAITS_FOR_PERSON):
-                    return task
+        # Closed at once: a stream that nobody reads any more would stay open until the generator is collected.
+        with closing(self.watch(task_id, time_limit=time_limit)) as responses:
+            for response in responses:
+                if response.status in ENDED or (until_asked and response.status in WAITS_FOR_PERSON):
+                    task = self.get(task_id)
+                    # The log is replayed from its start: an old question may have been answered since.
+                    if task.status in ENDED or (until_asked and task.status in WAITS_FOR_PERSON):
+                        return task
         return self.get(task_id)
 
     def upload(self, path: Path) -> blob_pb2.BlobRef:

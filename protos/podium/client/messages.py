@@ -1,8 +1,9 @@
-"""What both clients send: requests built from plain values, blobs cut into chunks."""
+"""What both clients share: requests built from plain values, blobs cut into chunks, time that runs out."""
 
 import hashlib
+import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -14,7 +15,21 @@ from podium.status import Priority, task_status_name
 from podium.v1 import blob_pb2, status_pb2, task_pb2
 
 CHUNK_BYTES: Final = 256 * 1024
+MAX_BREAKS: Final = 4
+"""Connections of one watch that may break without an event in between."""
 _MEDIA_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".pdf": "application/pdf"}
+
+
+class Countdown:
+    """What is left of a time limit, over several calls."""
+
+    def __init__(self, time_limit: timedelta | None, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._ends_s = None if time_limit is None else clock_s() + time_limit.total_seconds()
+
+    def left_s(self) -> float | None:
+        """Seconds left, at least 0; None without a limit."""
+        return None if self._ends_s is None else max(0.0, self._ends_s - self._clock_s())
 
 
 def submit_request(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from podium.client import AsyncClient, Client
-from podium.client.messages import CHUNK_BYTES, blob_of, submit_request, upload_chunks
+from podium.client.messages import CHUNK_BYTES, Countdown, blob_of, submit_request, upload_chunks
 from podium.errors import InvalidRequest
 
 
@@ -57,3 +57,14 @@ def test_chunks_cover_the_file_from_any_offset(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InvalidRequest, match=r"none\.png"):
         blob_of(tmp_path / "none.png")
+
+
+def test_a_time_limit_runs_on_over_several_calls():
+    now_s = [100.0]
+    clock = Countdown(timedelta(seconds=5), clock_s=lambda: now_s[0])
+    assert clock.left_s() == 5
+    now_s[0] = 103
+    assert clock.left_s() == 2
+    now_s[0] = 200
+    assert clock.left_s() == 0
+    assert Countdown(None).left_s() is None
