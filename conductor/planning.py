@@ -98,7 +98,7 @@ class PlanOffice:
         if len(state.clarifications) >= self._wiring.settings.max_questions and self._only_asks(proposal):
             raise TooManyQuestions(f"the caller was asked {len(state.clarifications)} times")
         if self._only_asks(proposal):
-            proposal = _with_finished(state, proposal)
+            proposal = self._with_finished(state, proposal)
         try:
             plan = self._verified(state, proposal.plan, proposal.answer)
         except PlanRejected as error:
@@ -161,6 +161,17 @@ class PlanOffice:
             avoid=state.avoid,
         )
 
+    def _with_finished(self, state: TaskState, asking: Proposal) -> Proposal:
+        """A plan that asks the caller and carries finished steps along, so that the plan after it can keep them.
+
+        Only those that it would keep itself: what was asked before, or would be given something else by now, would
+        run again under it for nothing.
+        """
+        carried = [step.index for step in state.steps if may_be_kept(step)]
+        plan = _carrying(state, carried, asking).plan
+        kept = {pair.old_index for pair in kept_steps(state, plan, _request(state), self._wiring.registry)}
+        return _carrying(state, [index for index in carried if index in kept], asking)
+
     def _only_asks(self, proposal: Proposal) -> bool:
         return all(asks_caller(self._wiring.registry.find(step.tool)) for step in proposal.plan.steps)
 
@@ -175,13 +186,12 @@ def _answered_since(state: TaskState) -> bool:
     return not state.replan_reason.startswith("step ")
 
 
-def _with_finished(state: TaskState, asking: Proposal) -> Proposal:
-    """A plan that asks the caller and carries finished steps along, so that the plan after it can keep them."""
+def _carrying(state: TaskState, carried: list[int], asking: Proposal) -> Proposal:
+    """The steps `carried` of the plan in force, then those that ask."""
     if state.plan is None:
         return asking
-    kept = [step.index for step in state.steps if may_be_kept(step)]
-    moved = {old: new for new, old in enumerate(kept)}
-    steps = [_moved(state.plan.steps[old], moved) for old in kept]
+    moved = {old: new for new, old in enumerate(carried)}
+    steps = [_moved(state.plan.steps[old], moved) for old in carried]
     answer = len(steps) + asking.answer
     steps.extend(asking.plan.steps)
     return replace(asking, plan=Plan.of(steps, asking.plan.confidence), answer=answer)
