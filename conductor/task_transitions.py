@@ -9,7 +9,7 @@ from conductor.document import JsonDocument
 from conductor.plan import Plan
 from conductor.progress import Changes, Clarification, StepProgress, TaskState
 from conductor.step_transitions import moment
-from podium.errors import DataCorrupt
+from podium.errors import DataCorrupt, TimeLimitExceeded
 from podium.v1 import event_pb2, result_pb2, status_pb2
 
 Handler = Callable[[TaskState, event_pb2.Event, datetime], Changes]
@@ -125,10 +125,14 @@ def ended(status: status_pb2.TaskStatus.ValueType) -> Handler:
             changes["error"] = event.task_failed.error
         elif event.HasField("task_cancelled"):
             message = event.task_cancelled.reason or "the caller cancelled the task"
-            changes["error"] = result_pb2.ErrorDetail(code="CANCELLED", message=message)
+            changes["error"] = result_pb2.ErrorDetail(
+                code="CANCELLED", message=message, next_step="Hand the request in again if it is still wanted."
+            )
         else:
             message = f"the time limit ran out while {event.task_expired.doing or 'the task waited'}"
-            changes["error"] = result_pb2.ErrorDetail(code="TIME_LIMIT_EXCEEDED", message=message)
+            changes["error"] = result_pb2.ErrorDetail(
+                code=TimeLimitExceeded.code, message=message, next_step=TimeLimitExceeded.advice
+            )
         return {**changes, "status": status}
 
     return handler
