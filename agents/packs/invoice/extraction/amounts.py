@@ -113,7 +113,7 @@ def _allowed(segment: Segment, match: re.Match[str], blocked: Sequence[Span]) ->
         return False
     before, after = plain[start - 1 : start], plain[end : end + 1]
     if before and (
-        before.isdigit() or before in "/#_" or (before in ".," and start > 1 and plain[start - 2].isdigit())
+        before.isdigit() or before in "/#_⁄" or (before in ".," and start > 1 and plain[start - 2].isdigit())
     ):
         return False
     if before.isalpha() and before.isascii() and not match["before"]:
@@ -124,7 +124,7 @@ def _allowed(segment: Segment, match: re.Match[str], blocked: Sequence[Span]) ->
     return not (
         after
         and (
-            after in "/_"
+            after in "/_⁄"
             or (after == "-" and plain[end + 1 : end + 2].isalnum())
             or (after.isalpha() and after.isascii() and not match["after"])
         )

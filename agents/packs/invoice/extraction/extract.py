@@ -72,7 +72,7 @@ def extract(reading: DocumentReading) -> Extraction:
         words_amount("".join(segment.text for segment in sheet.segments)) if setting.languages.get("zh") else None
     )
     reckoning = reckon(
-        sheet, labels, amounts, beside_amounts, line_sum(items), words, column_sums(sheet, heads, amounts)
+        sheet, labels, amounts, beside_amounts, line_sum(items), words, column_sums(sheet, labels, heads, amounts)
     )
     currency = choose_currency(sheet, labels, amounts, reckoning.total.index if reckoning.total else None, setting)
     places = 0 if currency.value in ZERO_DECIMAL else 2

@@ -36,6 +36,13 @@ _ORIGINAL = (
 _PLACE = re.compile(r"[A-ZÀ-Þ][^\d,:]{2,25}(?:,|\s)\s?(?:den|der|le|the|de|op|a|am|on)?")
 _OF = re.compile(r"(?:^|\s)(?:vom|du|del|van|dated|le|d\.d\.|of|den|de fecha)$", re.IGNORECASE)
 _TIME = re.compile(r"[,/-]?\s?\d{1,2}[:.]\d\d")
+_DISCOUNT = re.compile(
+    r"skonto|discount|\bdisc\b|escompte|korting|descuento|sconto|abzuglich|折扣"
+)
+_NO_DISCOUNT = re.compile(
+    r"(?:ohne|kein(?:en)?|no|without|less|sans|zonder|sin)\s(?:\w+\s)?(?:skonto|abzug|discount|escompte|korting)"
+)
+_CLAUSE = re.compile(r"[;.]\s|,\s|\bsonst\b|\bdanach\b|\botherwise\b|\bthereafter\b|\bsinon\b|\banders\b")
 _TERM_DAYS = re.compile(r"(?<!\d)(\d{1,3})\s?(?:days?|tagen?|jours?|dagen|dias|giorni|天|日内)")
 
 
@@ -54,6 +61,9 @@ def choose_dates(
         if credit and label.kind == "date" and any(word in label.segment.folded.compact for word in _ORIGINAL):
             # A credit note shows the date of the invoice it corrects, too.
             return 0.5
+        if label.kind == "due" and _grants_discount(date):
+            # The day up to which less may be paid is not the day on which all is due.
+            return 0.4
         if label.kind in {"number", "other_id"}:
             # A number's label may be followed by its date; it keeps eight-digit numbers from being dates.
             return 0.9 if date.style == "bare" else 0.35 if link.place == "same" and link.score < 0.9 else 0.0
@@ -89,6 +99,18 @@ def _pick(kind: str, claims: Sequence[Claim], dates: Sequence[DateFound], sheet:
     return ranked[0], [claim for claim in ranked[1:] if dates[claim.value].day != dates[ranked[0].value].day]
 
 
+def _grants_discount(date: DateFound) -> bool:
+    """True when the clause that the date stands in speaks of a discount."""
+    segment = date.span.segment
+    plain, at = segment.folded.plain, segment.folded.plain_at
+    first = next((index for index, place in enumerate(at) if place >= date.span.start), 0)
+    last = next((index for index, place in enumerate(at) if place >= date.span.end), len(plain))
+    start = max((match.end() for match in _CLAUSE.finditer(plain, 0, first)), default=0)
+    end = next((match.start() for match in _CLAUSE.finditer(plain, last)), len(plain))
+    clause = plain[start:end]
+    return bool(_DISCOUNT.search(clause)) and not _NO_DISCOUNT.search(clause)
+
+
 def _depth(date: DateFound, sheet: Sheet) -> float:
     return (date.span.segment.y0 - sheet.top) / sheet.unit
 
@@ -104,6 +126,7 @@ def _field(
     note = Assessment()
     note.doubt(0.93, "label_weak", when=label.strength < 0.8 and label.exact)
     note.doubt(0.93, "label_misread", when=not label.exact)
+    note.doubt(0.6, "discount_date", when=name == "due_date" and _grants_discount(date))
     note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)
     note.doubt(0.6, "claimed_by_other_label", when=best.rival > best.score)
     note.doubt(0.8, "not_first_choice_of_label", when=not best.owned)

@@ -70,7 +70,10 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         due date|payment due|due|due on|due by|pay by|payable by|payment due by|payment due date|date due|
         payment date|please pay by|pay before|to be paid by|to be paid before|payable on|settlement date|
         payment deadline|pay on or before|net due date|payment due on|maturity date|amount due by|
-        payable before|due for payment|payment by|direct debit date|due date for payment|fallig am|fallig|
+        payable before|due for payment|remit by|please remit by|settlement by|settle by|pay in full by|
+        by direct debit on|direct debit on|debited on|will be debited on|abbuchung am|buchen wir am|
+        wird abgebucht am|preleve le|sera preleve le|montant preleve le|prelevement le|ohne abzug bis|
+        payment by|direct debit date|due date for payment|fallig am|fallig|
         falligkeit|falligkeitsdatum|zahlbar bis|zahlungsziel|zahlung bis|zu zahlen bis|falligkeitstermin|
         zahlbar am|zahlungsfrist|zahlungstermin|bitte uberweisen sie bis|zahlung fallig am|zahlbar bis zum|
         zahlung fallig|netto bis|fallig bis|zahlungseingang bis|zahldatum|echeance|date d echeance|
@@ -96,7 +99,8 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         total incl gst|total inc gst|total including gst|net payable|total charges|total value|total due now|
         total with tax|total with vat|total balance due|pay this amount|invoice amount|total incl|order total|
         final total|invoice value|total after tax|total cost|total new charges|total current charges|
-        amount charged|credit total|total credit|payable amount|total owed|amount owing|amount owed|
+        amount charged|credit total|total credit|payable amount|total owed|you owe|total cif|total fob|total cfr|total exw|total fca|total cpt|total cip|
+        total dap|total ddp|amount owing|amount owed|
         total sum|sum total|total inclusive of vat|to pay|total invoice amount incl vat|total amount incl vat|
         amount incl vat|amount including vat|total amount including vat|total vat incl|invoice grand total|
         total inclusive|total amount due and payable|now due|bill total|gesamtbetrag|rechnungsbetrag|

@@ -39,13 +39,22 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaxTable:
+    """What a table of tax rates implies."""
+
+    total: Decimal
+    taxes: tuple[Role, ...] = ()
+    """The tax of each rate; empty when the table does not show that net and tax make up the total."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSums:
     """What the columns of goods tables and tax tables add up to."""
 
     roles: Mapping[str, Sequence[Role]] = field(default_factory=dict)
     """Amounts of sum rows, by kind of their column."""
-    totals: tuple[Decimal, ...] = ()
-    """Totals that the columns of a tax table imply."""
+    tables: tuple[TaxTable, ...] = ()
+    """What the columns of tax tables without a sum row imply."""
 
 
 def label_roles(
@@ -111,20 +120,26 @@ def _money_worth(amount: Amount) -> float:
     return 0.75 if abs(amount.value) >= 10 else 0.4
 
 
-def column_sums(sheet: Sheet, heads: Sequence[Head], amounts: Sequence[Amount]) -> ColumnSums:
+def column_sums(
+    sheet: Sheet, labels: Sequence[Label], heads: Sequence[Head], amounts: Sequence[Amount]
+) -> ColumnSums:
     """Read the sum rows under table heads: a last amount that equals the sum of those above it.
 
     A tax table without a sum row lists net, tax and gross for each rate; then each tax counts, and the columns'
     sums say what the total must be.
     """
     roles: dict[str, list[Role]] = {}
-    totals: list[Decimal] = []
+    tables: list[TaxTable] = []
     for head in heads:
-        columns = _columns(sheet, head, amounts)
+        columns = [
+            (label, cells)
+            for label, cells in _columns(sheet, labels, head, amounts)
+            if not _is_rate_column(label)
+        ]
         summed = {label.kind for label, cells in columns if _is_sum(cells, amounts)}
         has_tax = any(label.kind == "tax" for label, _ in columns)
         if head.sums_up and len(summed) < 2:
-            totals.extend(_implied(columns, amounts))
+            tables.extend(_implied(columns, amounts))
             for label, cells in columns:
                 if label.kind == "tax":
                     roles.setdefault("tax", []).extend(_role(index, label, 0.75) for index in cells)
@@ -133,7 +148,13 @@ def column_sums(sheet: Sheet, heads: Sequence[Head], amounts: Sequence[Amount]) 
             kind = "net" if label.kind == "amount" or (label.kind == "total" and not head.sums_up) else label.kind
             if has_tax and kind in {"net", "tax", "total"} and cells and _is_sum(cells, amounts):
                 roles.setdefault(kind, []).append(_role(cells[-1], label, 0.85))
-    return ColumnSums(roles=roles, totals=tuple(totals))
+    return ColumnSums(roles=roles, tables=tuple(tables))
+
+
+def _is_rate_column(label: Label) -> bool:
+    """``%IVA`` or ``VAT %`` heads rates: their cells look like amounts where the sign stands in the head only."""
+    text = label.segment.text
+    return "%" in text and not any(char.isdigit() for char in text)
 
 
 def _role(index: int, label: Label, score: float) -> Role:
@@ -149,19 +170,30 @@ def _is_sum(cells: Sequence[int], amounts: Sequence[Amount]) -> bool:
     )
 
 
-def _implied(columns: Sequence[tuple[Label, Sequence[int]]], amounts: Sequence[Amount]) -> Iterator[Decimal]:
+def _implied(columns: Sequence[tuple[Label, Sequence[int]]], amounts: Sequence[Amount]) -> Iterator[TaxTable]:
     sums: dict[str, Decimal] = {}
+    taxes = next(
+        (tuple(_role(index, label, 0.75) for index in cells) for label, cells in columns if label.kind == "tax"),
+        (),
+    )
     for label, cells in columns:
         if cells and label.kind in {"net", "tax", "total"}:
             sums.setdefault(label.kind, sum((amounts[index].value for index in cells), Decimal(0)))
-    if "total" in sums:
-        yield sums["total"]
     if "net" in sums and "tax" in sums:
-        yield sums["net"] + sums["tax"]
+        yield TaxTable(total=sums["net"] + sums["tax"], taxes=taxes)
+    if "total" in sums:
+        yield TaxTable(total=sums["total"])
 
 
-def _columns(sheet: Sheet, head: Head, amounts: Sequence[Amount]) -> list[tuple[Label, list[int]]]:
-    """The amounts under each label of the head, top to bottom, to the first row without any."""
+def _columns(
+    sheet: Sheet, labels: Sequence[Label], head: Head, amounts: Sequence[Amount]
+) -> list[tuple[Label, list[int]]]:
+    """The amounts under each label of the head, top to bottom, to the next head or a gap."""
+    named: dict[int, int] = {}
+    own_label = {label.segment.index for label in labels if label.kind in {"total", "net", "tax", "other_amount"}}
+    for label in labels:
+        number = sheet.row_of[label.segment.index]
+        named[number] = named.get(number, 0) + 1
     columns: list[tuple[Label, list[int]]] = [(label, []) for label in head.labels]
     foot = head.foot
     for number in range(head.row + 1, len(sheet.rows)):
@@ -170,9 +202,11 @@ def _columns(sheet: Sheet, head: Head, amounts: Sequence[Amount]) -> list[tuple[
         cells = [
             (index, amount)
             for index, amount in enumerate(amounts)
-            if amount.span.segment.index in members and amount.looks_like_money
+            if amount.span.segment.index in members - own_label and amount.looks_like_money
         ]
         if row[0].y0 - foot > 4 * sheet.unit:
+            break
+        if not cells and named.get(number, 0) >= 2 and any(found for _, found in columns):
             break
         if not cells:
             continue

@@ -13,7 +13,8 @@ from agents.packs.invoice.extraction.amounts import Amount, tolerance
 from agents.packs.invoice.extraction.frame import Sheet
 from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.relation import Neighbours
-from agents.packs.invoice.extraction.roles import ColumnSums, Role, label_roles
+from agents.packs.invoice.extraction.roles import ColumnSums, Role, TaxTable, label_roles
+from agents.packs.invoice.extraction.tax_proof import is_shown
 
 _DUE = (
     "due",
@@ -109,6 +110,8 @@ class Reckoning:
     proofs: tuple[str, ...] = ()
     """``net_plus_tax``, ``tax_table``, ``lines_sum``, ``words``; empty when nothing confirms the total."""
     conflicts: tuple[str, ...] = field(default=())
+    parts_proven: bool = False
+    """True when net and taxes themselves are shown to make up the total, not only the total to be right."""
 
 
 def reckon(
@@ -137,22 +140,25 @@ def reckon(
     totals = _best_by_amount(roles.get("total", ()))[:_CANDIDATES]
     totals += _unnamed(roles, amounts, {role.index for role in totals})
     if not totals:
-        return Reckoning(total=None, net=_first(roles, "net"))
+        return _without_total(roles)
     largest = max((abs(amount.value) for amount in amounts if amount.looks_like_money), default=Decimal(0))
     scored = []
     for role in totals:
         proofs = _proofs(role, roles, amounts, line_sum, words)
-        if any(_near(value, amounts[role.index].value) for value in columns.totals):
+        if any(_near(table.total, amounts[role.index].value) for table in columns.tables):
             proofs.append("tax_table")
         scored.append((role, _score(sheet, role, amounts, proofs, largest), proofs))
     scored = [
         item for item in scored if item[0].score > _UNNAMED or "net_plus_tax" in item[2] or "words" in item[2]
     ]
     if not scored:
-        return Reckoning(total=None, net=_first(roles, "net"))
+        return _without_total(roles)
     scored.sort(key=lambda item: -item[1])
     best, _, proofs = scored[0]
     net, taxes = _parts(best, roles, amounts)
+    table = _table_of(amounts[best.index].value, columns.tables)
+    if table and "net_plus_tax" not in proofs:
+        taxes = table.taxes
     return Reckoning(
         total=best,
         net=net,
@@ -160,7 +166,18 @@ def reckon(
         ranked=tuple((role, score) for role, score, _ in scored),
         proofs=tuple(proofs),
         conflicts=tuple(_conflicts(best, proofs, roles, amounts, words, [role for role, score, _ in scored[1:]])),
+        parts_proven="net_plus_tax" in proofs or table is not None or is_shown(sheet, best, taxes, amounts),
     )
+
+
+def _table_of(total: Decimal, tables: Sequence[TaxTable]) -> TaxTable | None:
+    return next((table for table in tables if table.taxes and _near(table.total, total)), None)
+
+
+def _without_total(roles: Mapping[str, Sequence[Role]]) -> Reckoning:
+    """Net and tax stand by their labels alone where no amount can be the total."""
+    tax = next((role for role in _best_by_amount(roles.get("tax", ())) if role.score > 0.4), None)
+    return Reckoning(total=None, net=_first(roles, "net"), taxes=(tax,) if tax else ())
 
 
 def _best_by_amount(roles: Sequence[Role]) -> list[Role]:

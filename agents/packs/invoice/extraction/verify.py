@@ -14,6 +14,9 @@ from agents.packs.invoice.extraction.marks import CODES, COUNTRY_CURRENCY, COUNT
 from agents.packs.invoice.extraction.model import Field
 from tools.document.reading import Box, DocumentReading
 
+_NUMBER = re.compile(r"\d[\d.,' ]*")
+"""What `readings` takes; a fraction such as ¼ is no amount."""
+
 
 def verify_in_text(reading: DocumentReading, field: Field) -> bool:
     """True when the field's source text stands in the OCR lines at its box and yields its value.
@@ -88,7 +91,8 @@ def _amount_follows(value: Decimal, source: str) -> bool:
 def _numbers(piece: str) -> list[tuple[Decimal, str, int]]:
     plain = fold(piece).plain
     digits = [index for index, char in enumerate(plain) if char.isdigit()]
-    return readings(plain[digits[0] : digits[-1] + 1]) if digits else []
+    number = plain[digits[0] : digits[-1] + 1] if digits else ""
+    return readings(number) if _NUMBER.fullmatch(number) else []
 
 
 def _currency_follows(code: str, source: str) -> bool:
