@@ -1,5 +1,6 @@
 """Finds an invoice's fields in its text, says which places to read again, and takes second readings in."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from agents.packs.invoice.checks.settlement import bic_fault, iban_fault
 from agents.packs.invoice.checks.tariff import LENGTHS, digits
 from agents.packs.invoice.extraction import extract
 from agents.packs.invoice.extraction.model import REVIEW_THRESHOLD, Extraction, Field
+from podium.errors import InvalidRequest
 from tools.document.reading import Box, DocumentReading, Page, TextLine
 
 REQUIRED = ("number", "date", "supplier", "currency", "total")
@@ -77,29 +79,38 @@ def amend(
 ) -> tuple[DocumentReading, list[dict[str, Any]]]:
     """The reading with second readings taken in, and what changed.
 
-    A line read again replaces the first one at the same place when it is surer; a first reading that was surer
-    stays, so a second look can never make the text worse by its own measure.
+    A line read again, whole or in pieces, replaces the first one at the same place when it is surer; a first
+    reading that was surer stays, so a second look can never make the text worse by its own measure.
+
+    Raises:
+        InvalidRequest: a second reading is of a page that the document does not have.
     """
     pages = list(reading.pages)
     changed: list[dict[str, Any]] = []
     for item in readings:
+        if not 1 <= item["page"] <= len(pages):
+            raise InvalidRequest(f"page {item['page']} was read again, of {len(pages)}", field="readings")
         page = pages[item["page"] - 1]
         lines = list(page.lines)
-        for again in item["lines"]:
-            second = TextLine(text=again["text"], quad=tuple(again["quad"]), confidence=again["confidence"])
-            index = _same_line(lines, second.box)
-            if index is None or lines[index].confidence >= second.confidence:
+        again = [
+            TextLine(text=line["text"], quad=tuple(line["quad"]), confidence=line["confidence"])
+            for line in item["lines"]
+        ]
+        # From the last on: pieces put in the place of a line must not move the lines before it.
+        for index, pieces in sorted(_by_first_line(lines, again).items(), reverse=True):
+            first = lines[index]
+            if not _are_the_line(first, pieces) or min(piece.confidence for piece in pieces) <= first.confidence:
                 continue
-            first, lines[index] = lines[index], second
-            if first.text != second.text:
+            lines[index : index + 1] = pieces
+            if first.text != (after := " ".join(piece.text for piece in pieces)):
                 changed.append(
                     {
                         "page": page.page,
-                        "box": list(second.box),
+                        "box": list(_around([piece.box for piece in pieces])),
                         "before": first.text,
-                        "after": second.text,
+                        "after": after,
                         "confidence_before": first.confidence,
-                        "confidence_after": second.confidence,
+                        "confidence_after": min(piece.confidence for piece in pieces),
                     }
                 )
         pages[item["page"] - 1] = replace(page, lines=tuple(lines))
@@ -129,22 +140,45 @@ def _fault(field: Field) -> str | None:
 
 def _line_box(page: Page, box: Box) -> Box:
     """The box of the text lines that `box` lies on: half a line cannot be read well."""
-    boxes = [box, *(line.box for line in page.lines if _overlap(line.box, box) > SAME_PLACE)]
-    left, top = min(item[0] for item in boxes), min(item[1] for item in boxes)
-    right, bottom = max(item[0] + item[2] for item in boxes), max(item[1] + item[3] for item in boxes)
-    left, top = max(0, left), max(0, top)
+    around = _around([box, *(line.box for line in page.lines if _overlap(line.box, box) > SAME_PLACE)])
+    left, top = max(0, around[0]), max(0, around[1])
+    right, bottom = around[0] + around[2], around[1] + around[3]
     return left, top, min(right, page.width) - left, min(bottom, page.height) - top
 
 
-def _same_line(lines: Sequence[TextLine], box: Box) -> int | None:
-    """Index of the line at that place, if its width is about the same: half a line is not the line."""
-    overlaps = [
-        (_overlap(line.box, box), index)
-        for index, line in enumerate(lines)
-        if 0.75 < box[2] / max(1, line.box[2]) < 1.33
-    ]
-    best = max(overlaps, default=(0.0, 0))
-    return best[1] if best[0] > SAME_PLACE else None
+def _around(boxes: Sequence[Box]) -> Box:
+    left, top = min(box[0] for box in boxes), min(box[1] for box in boxes)
+    right, bottom = max(box[0] + box[2] for box in boxes), max(box[1] + box[3] for box in boxes)
+    return left, top, right - left, bottom - top
+
+
+def _by_first_line(lines: Sequence[TextLine], again: Sequence[TextLine]) -> dict[int, list[TextLine]]:
+    """The second readings by the index of the line they lie on, in the order of the text."""
+    found: dict[int, list[TextLine]] = {}
+    for second in again:
+        overlap, index = max(
+            ((_overlap(line.box, second.box), index) for index, line in enumerate(lines)), default=(0.0, 0)
+        )
+        if overlap > SAME_PLACE:
+            found.setdefault(index, []).append(second)
+    for index, pieces in found.items():
+        x, y = lines[index].quad[:2]
+        pieces.sort(key=lambda piece: math.dist((x, y), piece.quad[:2]))
+    return found
+
+
+def _are_the_line(first: TextLine, pieces: Sequence[TextLine]) -> bool:
+    """Whether the pieces are the whole line: half of it, or a neighbour cut off at the crop's edge, is not."""
+    length, height = _sides(first)
+    return 0.75 < sum(_sides(piece)[0] for piece in pieces) / length < 1.33 and all(
+        0.5 < _sides(piece)[1] / height < 2 for piece in pieces
+    )
+
+
+def _sides(line: TextLine) -> tuple[float, float]:
+    """Length along the text and height across it, whichever way the page lies; at least one pixel."""
+    start_top, end_top, start_bottom = line.quad[:2], line.quad[2:4], line.quad[6:]
+    return max(1.0, math.dist(start_top, end_top)), max(1.0, math.dist(start_top, start_bottom))
 
 
 def _overlap(first: Box, second: Box) -> float:

@@ -34,7 +34,14 @@ class Finding:
 
 
 def outcome(
-    findings: Sequence[Finding], checked: Sequence[str], *, rule: str, version: str, confidence: float = 1.0
+    findings: Sequence[Finding],
+    checked: Sequence[str],
+    *,
+    rule: str,
+    version: str,
+    kind: str = "rule",
+    sha256: str = "",
+    confidence: float = 1.0,
 ) -> dict[str, Any]:
     """The output of a check.
 
@@ -42,7 +49,9 @@ def outcome(
         findings: What is wrong.
         checked: What was looked at, in words.
         rule: The rule book that was applied, for the source.
-        version: Its edition or content hash.
+        version: Its edition.
+        kind: What it is: rule or list.
+        sha256: Hash of its content, where it was read from a file.
         confidence: How sure the check is of its input, in [0, 1].
     """
     return {
@@ -52,10 +61,10 @@ def outcome(
         "sources": [
             {
                 "id": SOURCE_RULES,
-                "kind": "rule",
+                "kind": kind,
                 "label": rule,
                 "location": version,
-                "sha256": "",
+                "sha256": sha256,
             }
         ],
     }

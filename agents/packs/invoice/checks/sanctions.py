@@ -102,8 +102,14 @@ def screen_parties(inputs: Mapping[str, Any], context: AgentContext) -> dict[str
             continue
         checked.append(f"{party} {field['value']}")
         findings.extend(_party_findings(party, field, listed))
-    sample = f"{len(listed.names)} names, sha256 {listed.sha256[:12]}"
-    return outcome(findings, checked, rule="sanctions sample list", version=sample)
+    return outcome(
+        findings,
+        checked,
+        rule="sanctions sample list",
+        version=f"{len(listed.names)} names",
+        kind="list",
+        sha256=listed.sha256,
+    )
 
 
 def _party_findings(party: str, field: Mapping[str, Any], listed: SanctionsList) -> list[Finding]:

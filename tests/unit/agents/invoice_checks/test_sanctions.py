@@ -8,6 +8,7 @@ import pytest
 
 from agents.packs.invoice.checks.sanctions import LIST_FILE, fold, screen_parties
 from tests.unit.agents.invoice_checks.papers import CONTEXT, codes, invoice
+from tools.document.reading import content_hash
 
 with LIST_FILE.open(encoding="utf-8") as file:
     LISTED = [
@@ -151,6 +152,8 @@ def test_both_parties_are_screened_and_what_was_looked_at_is_said():
     assert (finding["code"], finding["field"], finding["box"]) == ("sanctions_match", "buyer", [10, 20, 100, 30])
     assert output["checked"] == ["supplier Acme GmbH", "buyer Milovar Air Cargo"]
     assert screen_parties({"invoice": invoice()}, CONTEXT)["checked"] == []
+    (source,) = output["sources"]
+    assert (source["kind"], source["sha256"]) == ("list", content_hash(LIST_FILE.read_bytes()))
 
 
 def test_a_name_of_signs_only_is_nobody():
