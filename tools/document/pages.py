@@ -39,6 +39,8 @@ class ScannedFile:
     def part(self, page: int, box: Box, scale: float) -> tuple[Pixels, Box, float]:
         """The part `box` of a page, `scale` times enlarged: a PDF is drawn again, a picture is interpolated.
 
+        A part that would have more pixels than the limits allow is enlarged less.
+
         Returns:
             The pixels, the box they show (cut to the page), and how much larger they really are.
 
@@ -52,15 +54,18 @@ class ScannedFile:
             with PdfFile(self._data, self.limits) as document:
                 whole, dpi = document.render(page)
                 cut = _inside(box, whole)
-                pixels, _ = document.render(page, dpi=dpi * scale, box=cut)
+                pixels, _ = document.render(page, dpi=dpi * self._fitting(cut, scale), box=cut)
             return pixels, cut, pixels.shape[1] / cut[2]
         if page != 1:
             raise ValueError(f"a picture has one page, not page {page}")
         whole = decode_image(self._data, self.limits)
         x, y, width, height = cut = _inside(box, whole)
-        part = whole[y : y + height, x : x + width]
+        part, scale = whole[y : y + height, x : x + width], self._fitting(cut, scale)
         enlarged = cv2.resize(part, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
         return np.asarray(enlarged, dtype=np.uint8), cut, scale
+
+    def _fitting(self, cut: Box, scale: float) -> float:
+        return float(min(scale, (0.99 * self.limits.max_pixels / (cut[2] * cut[3])) ** 0.5))
 
 
 def _inside(box: Box, picture: Pixels) -> Box:

@@ -1,6 +1,6 @@
 """Reads single places of a document again, larger and differently prepared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from podium.errors import InvalidRequest, NotFound
@@ -12,12 +12,19 @@ SURE = 0.95
 """A reading this sure is not tried with further settings: each costs a small device a second."""
 
 
-def reread_places(document: ScannedDocument | None, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _always() -> bool:
+    return True
+
+
+def reread_places(
+    document: ScannedDocument | None, inputs: Mapping[str, Any], *, has_time: Callable[[], bool] = _always
+) -> dict[str, Any]:
     """Read every place of `inputs["places"]` with the settings in turn and keep the surest reading of each.
 
     Args:
         document: the scanned document, or None when it is no longer here.
         inputs: ``{"places": [{"field", "page", "box"}]}``; boxes in pixels of the stored page.
+        has_time: asked before each place; once it says no, what was read so far is the answer.
 
     Returns:
         The output of the agents `page_reread` and `attachment_reread`: ``readings`` with one entry a place.
@@ -31,13 +38,17 @@ def reread_places(document: ScannedDocument | None, inputs: Mapping[str, Any]) -
             "the document is no longer here",
             next_step="Scan the document again; the task can then be repeated.",
         )
-    readings = [_reread_place(document, place) for place in inputs["places"]]
+    readings = []
+    for place in inputs["places"]:
+        if not has_time():
+            break
+        readings.append(_reread_place(document, place))
     sources = [
         {
             "id": "D1",
             "kind": "document",
             "label": f"{document.reading.name}, read again",
-            "location": ", ".join(f"page {item['page']} box {item['box']}" for item in readings),
+            "location": ", ".join(f"page {item['page']} box {item['box']}" for item in readings) or "no time left",
             "sha256": document.reading.sha256,
         }
     ]

@@ -2,12 +2,14 @@
 
 import io
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
 from tests.unit.tools.document.printed_page import CHINESE, LETTER, page, pdf, png
+from tools.document.pages import ScannedFile
 from tools.document.reader import DocumentReader
 from tools.document.reading import DocumentReading, TextLine
 from tools.document.rereading import CONSENSUS, ENLARGED
@@ -130,6 +132,18 @@ def test_rereading_maps_back_to_the_stored_page(reader: DocumentReader, turn: in
         assert np.allclose(again.box, line.box, atol=12)
     later = reader.reopen(data, DocumentReading.from_json(document.reading.to_json()))
     assert [found.text for found in later.reread(1, line.box, ENLARGED)] == [line.text]
+
+
+@pytest.mark.parametrize("make", [png, pdf])
+def test_a_large_place_is_enlarged_no_more_than_memory_allows(make: Callable[[Image.Image], bytes]) -> None:
+    data = make(page(size=(900, 900)))
+    whole = 1200 if make is pdf else 900  # 150 dpi drawn at 200
+    file = ScannedFile(data, ImageLimits(max_pixels=2_000_000))
+    pixels, cut, scale = file.part(1, (0, 0, 5000, 5000), 3.0)
+    assert cut == (0, 0, whole, whole)
+    assert 1.8e6 < pixels.shape[0] * pixels.shape[1] <= 2e6
+    assert abs(scale - pixels.shape[1] / whole) < 0.01
+    assert file.part(1, (0, 0, 100, 100), 3.0)[2] == pytest.approx(3.0, abs=0.02)
 
 
 def test_a_pdf_gains_real_detail_when_read_again() -> None:
