@@ -1,5 +1,6 @@
 """Wrong calls are told what is wrong and what to do, as an object with --json; what waits is waited for."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ from rich.cells import cell_len
 
 from cloud.lock import DataLock
 from podium import cli
+from podium.client import AsyncClient, Client
+from podium.errors import ServerUnavailable
+from podium.link import Address
 from tests.integration.command_line import Ran, podium
 from tests.integration.server import Running, ServerProcess, serving
 
@@ -126,6 +130,20 @@ def test_a_server_that_is_not_there_is_named(arguments: list[str], tmp_path: Pat
     refused = podium(*arguments, "--server", NOWHERE, "--data", str(tmp_path), "--json")
     assert refused.error["code"] == "SERVER_UNAVAILABLE"
     assert refused.error["message"] == f"nothing listens on {NOWHERE}"
+
+
+def test_both_clients_tell_a_watcher_that_no_server_is_there() -> None:
+    address = Address.of(NOWHERE)
+
+    async def watch() -> None:
+        async with AsyncClient(address) as client:
+            async for _ in client.watch("x"):
+                pass
+
+    with Client(address) as client, pytest.raises(ServerUnavailable, match="nothing listens"):
+        list(client.watch("x"))
+    with pytest.raises(ServerUnavailable, match="nothing listens"):
+        asyncio.run(watch())
 
 
 def test_why_tls_fails_is_said_in_words(tmp_path: Path) -> None:
