@@ -32,14 +32,24 @@ def anchored_texts(spec: AgentSpec, inputs: Mapping[str, Any]) -> dict[str, str]
     }
 
 
+def reworded(request_text: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts whose meaning has to be compared with the request's.
+
+    A text that contains the request or is contained in it has not drifted; an empty request compares with nothing.
+    """
+    asked = request_text.strip().casefold()
+    if not asked:
+        return {}
+    return {name: text for name, text in texts.items() if not _contained(asked, text.strip().casefold())}
+
+
 def find_drift(request_text: str, texts: Mapping[str, str], embedder: Embedder, threshold: float) -> Drift | None:
     """The input farthest from the request, when it is farther than the threshold allows.
 
-    A text that contains the request or is contained in it has not drifted and is not embedded.
+    Takes as long as a model needs to embed the texts that are `reworded`; called in a thread.
     """
-    asked = request_text.strip().casefold()
-    doubtful = {name: text for name, text in texts.items() if not _contained(asked, text.strip().casefold())}
-    if not asked or not doubtful:
+    doubtful = reworded(request_text, texts)
+    if not doubtful:
         return None
     (row,) = embedder.similarities([request_text], list(doubtful.values()))
     similarities = {name: float(value) for name, value in zip(doubtful, row, strict=True)}

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
 
+from conductor.progress import TaskState
 from podium.status import TaskStatus
 from podium.v1 import event_pb2
 
@@ -44,6 +45,8 @@ class Acceptance:
     task_id: str
     duplicate: bool
     """True when the request id had been accepted before; then nothing was written."""
+    state: TaskState | None = None
+    """The task as it was taken in, where the desk took it in; None for a duplicate, whose log says more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

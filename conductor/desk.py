@@ -5,6 +5,7 @@ moment it reads and checks again.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from conductor.bus import Acceptance, EventBus
 from conductor.document import JsonDocument
 from conductor.journal import SCHEMA_VERSION, Journal, timestamp_of
 from conductor.progress import TaskState
+from conductor.state import fold
 from podium.errors import Conflict, DataCorrupt, InvalidRequest, NotFound, VersionConflict
 from podium.v1 import event_pb2, status_pb2
 
@@ -47,7 +49,9 @@ class TaskDesk:
             time=timestamp_of(now),
             trace_id=trace_id,
         )
-        return await self._bus.accept(event_pb2.Event(header=header, task_accepted=payload))
+        event = event_pb2.Event(header=header, task_accepted=payload)
+        acceptance = await self._bus.accept(event)
+        return acceptance if acceptance.duplicate else replace(acceptance, state=fold([event]))
 
     async def cancel(self, task_id: str, *, reason: str, caller: str) -> TaskState:
         """End a task; one that has ended is returned unchanged."""

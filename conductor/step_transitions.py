@@ -14,7 +14,7 @@ from podium.v1 import event_pb2, result_pb2, status_pb2
 
 def moment(timestamp: Timestamp) -> datetime:
     """A protobuf timestamp as a datetime in UTC."""
-    return timestamp.ToDatetime(tzinfo=UTC)
+    return datetime.fromtimestamp(timestamp.seconds, UTC).replace(microsecond=timestamp.nanos // 1_000)
 
 
 def source_of(entry: Mapping[str, Any]) -> result_pb2.Source:

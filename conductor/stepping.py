@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from agents.invocation import AgentContext, Invocation
 from agents.registry import RegisteredAgent
-from conductor.anchor import anchored_texts, find_drift
+from conductor.anchor import anchored_texts, find_drift, reworded
 from conductor.checking import CheckedOutput
 from conductor.document import JsonDocument
 from conductor.errors import AnchorDrift
@@ -206,10 +206,12 @@ class StepRunner:
 
     async def _anchor(self, state: TaskState, agent: RegisteredAgent, inputs: dict[str, object]) -> None:
         embedder = self._wiring.embedder
-        texts = anchored_texts(agent.spec, inputs)
-        if embedder is None or not texts or not state.text.strip():
+        if embedder is None or not state.text.strip():
             return
         asked = " ".join([state.text, *(item.answer for item in state.clarifications)])
+        texts = reworded(asked, anchored_texts(agent.spec, inputs))
+        if not texts:
+            return  # most texts are the request's own, and need neither a model nor a thread
         threshold = self._wiring.settings.anchor_threshold
         drift = await asyncio.to_thread(find_drift, asked, texts, embedder, threshold)
         if drift is not None:

@@ -37,7 +37,7 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
     ) -> task_pb2.SubmitTaskResponse:
         """Hand in a task; it is on disk when this returns."""
         acceptance = await self._intake.submit(request)
-        state = fold(await self._bus.read(acceptance.task_id))
+        state = acceptance.state or fold(await self._bus.read(acceptance.task_id))
         return task_pb2.SubmitTaskResponse(task=task_view(state), duplicate=acceptance.duplicate)
 
     async def GetTask(  # noqa: N802 - gRPC's name
