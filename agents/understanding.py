@@ -8,6 +8,9 @@ from tools.text.normalisation import normalise
 from tools.text.request import Entity, NormalisedRequest
 from tools.text.vocabulary import Vocabulary
 
+_MEMBER_WORDS = frozenset({"dimension", "grouping"})
+"""Kinds that say what the members of an answer are: one gives way to the other."""
+
 
 class Answer(Protocol):
     """A question that was asked about a request, with its answer."""
@@ -67,7 +70,15 @@ def merged_text(request: NormalisedRequest, answer: NormalisedRequest) -> str:
         replaced = [(mention.start, mention.end) for mention in request.unresolved]
         return _spliced(request.text, replaced, answer.text)
     kinds = {entity.kind for entity in answer.entities}
-    replaced = [(entity.start, entity.end) for entity in request.entities if _gives_way(entity, kinds)]
+    if kinds & _MEMBER_WORDS:
+        kinds |= _MEMBER_WORDS
+    giving_way = [entity for entity in request.entities if _gives_way(entity, kinds)]
+    chosen = [entity for entity in giving_way if any(entity.values == said.values for said in answer.entities)]
+    if len(chosen) == len(answer.entities) < len(giving_way):
+        # One of several mentions is chosen: it stays where it stands, the others go.
+        unwanted = [(entity.start, entity.end) for entity in giving_way if entity not in chosen]
+        return _spliced(request.text, unwanted, "")
+    replaced = [(entity.start, entity.end) for entity in giving_way]
     if replaced:
         return _spliced(request.text, replaced, answer.text)
     return f"{request.text}{'，' if request.language == 'zh' else ', '}{answer.text}"

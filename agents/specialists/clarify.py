@@ -34,6 +34,14 @@ _ASKS: Mapping[str, tuple[str, str]] = {
         "There are no records for what you asked ({said}). "
         "Which other period or scope do you mean? For example: {options}.",
     ),
+    "share": (
+        "“{said}”不能和占比一起计算，请去掉其中一项。",
+        '"{said}" cannot be combined with a share; please leave one of them out.',
+    ),
+    "members": (
+        "数据里没有单个的“{said}”。可以按以下各项查看：{options}。您想看哪一项？",
+        "The data does not tell one of the {said} from another. It can be split by: {options}. Which do you mean?",
+    ),
     "choice": ("请在以下几项中选择：{options}。", "Please choose one of: {options}."),
 }
 
@@ -47,10 +55,10 @@ def clarify(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     datasets = sorted(
         (entry for entry in context.resources.entries.values() if isinstance(entry, Dataset)), key=lambda d: d.name
     )
-    gaps = [*inputs.get("missing", ()), *_unresolved(inputs), *_without_records(inputs, context)]
+    gaps = [*inputs.get("missing", ()), *_unresolved(inputs, datasets), *_without_records(inputs, context)]
     gaps = gaps or [_words(said) for said in inputs.get("about", ())]
     gaps = [gap for index, gap in enumerate(gaps) if gap not in gaps[:index]]
-    sentences = [_sentence(gap, zh) for gap in gaps]
+    sentences = [_sentence(gap, zh) for gap in _told_at_once(gaps, zh)]
     if not sentences:
         sentences = ["我还不明白您想知道什么。" if zh else "I do not yet understand what you would like to know."]
     if not any(gap["options"] for gap in gaps):
@@ -69,8 +77,30 @@ def clarify(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     }
 
 
-def _unresolved(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [_words(str(mention["text"])) for mention in inputs.get("unresolved", ())]
+def _unresolved(inputs: Mapping[str, Any], datasets: Sequence[Dataset]) -> list[dict[str, Any]]:
+    gaps = []
+    for mention in inputs.get("unresolved", ()):
+        said = str(mention["text"])
+        splits = [name for dataset in datasets for name in _splits(dataset, inputs["language"])]
+        is_member = mention["kind"] == "member" and splits
+        gaps.append({"what": "members", "said": said, "options": splits} if is_member else _words(said))
+    return gaps
+
+
+def _splits(dataset: Dataset, language: str) -> list[str]:
+    """By what the members of an answer can be told apart."""
+    model = dataset.model
+    return [dimension_name(model, name, language) for name, found in model.dimensions.items() if found.column]
+
+
+def _told_at_once(gaps: Sequence[Mapping[str, Any]], zh: bool) -> list[Mapping[str, Any]]:
+    """All words that nobody understood in one gap, in the place of the first."""
+    words = [gap for gap in gaps if gap["what"] == "words"]
+    if len(words) < 2:
+        return list(gaps)
+    said = ("”、“" if zh else '", "').join(str(gap["said"]) for gap in words)
+    first = {**words[0], "said": said}
+    return [first if gap is words[0] else gap for gap in gaps if gap is words[0] or gap["what"] != "words"]
 
 
 def _words(said: str) -> dict[str, Any]:

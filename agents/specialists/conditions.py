@@ -2,14 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 from agents.specialists.findings import Findings
 from agents.specialists.mentions import Mentions
 from agents.specialists.periods import covered_periods, days_of, granularity_of, name_of
 from agents.specialists.question import Comparison, Kind
+from agents.specialists.ranges import first_and_last, is_a_whole, is_from_to
 from tools.sql.intent import Change, Filter, Interval, previous_period
 
+_ALTERNATIVES = frozenset(
+    {"or", "and", "/", "and/or", "either", "或", "或者", "和", "与", "及", "、", "或是", "还是"}
+)
+"""What may stand between "rose" and "fell" where either will do; "growth fell" is something else."""
 _CHANGE_WORDS = ("变化", "变动", "波动", "chang", "varied", "vary")
 _BEFORE_EN = {"month": "month", "quarter": "quarter", "year": "year"}
 _BEFORE_ZH = {"month": "上一个月", "quarter": "上一季度", "year": "上一年"}
@@ -28,7 +34,7 @@ def kind_of(mentions: Mentions, filters: Sequence[Filter]) -> Kind:
 
 
 def interval_of(
-    mentions: Mentions, covered: Interval, findings: Findings
+    mentions: Mentions, kind: Kind, covered: Interval, findings: Findings
 ) -> tuple[Interval | None, Interval | None]:
     """The days that are asked about, and a second period to compare them with where two are named."""
     asked: list[Interval] = []
@@ -44,6 +50,20 @@ def interval_of(
     if len(asked) > 2 or len(bases) > 1 or (len(asked) > 1 and bases):
         findings.lacks("choice", "", [str(entity["text"]) for entity in mentions.of("period")])
         return None, None
+    changed = kind == "changes" or bool(mentions.of("direction"))
+    two_compared = len(asked) > 1 and bool(mentions.of("comparison"))
+    if asked and not bases and changed and not two_compared and not mentions.of("comparison_base"):
+        return _compared_with(asked, mentions, findings)
+    if len(asked) == 1 and bases and asked[0].start < bases[0].start:
+        if changed:
+            versus = "与{}相比" if findings.language == "zh" else " versus {}"
+            names = [name_of(span, findings.language) for span in (asked[0], bases[0])]
+            findings.lacks("choice", "", [a + versus.format(b) for a, b in (names, names[::-1])])
+            return None, None
+        asked, bases = (
+            bases,
+            asked,
+        )  # "2024 vs 2025" sets two years side by side: the later is told against the earlier
     if asked:
         earlier = bases[0] if bases else (asked[0] if len(asked) > 1 else None)
         return asked[-1], earlier
@@ -51,10 +71,48 @@ def interval_of(
     return None, bases[0] if bases else None
 
 
+def refuse_condition_on_a_share(mentions: Mentions, findings: Findings) -> None:
+    """A share that changed, or by month, needs more queries than a share has; dropping the condition is wrong."""
+    for kind in ("threshold", "percent", "direction", "comparison_base", "granularity"):
+        for entity in mentions.of(kind)[:1]:
+            findings.lacks("share", str(entity["text"]))
+
+
+def _compared_with(
+    asked: Sequence[Interval], mentions: Mentions, findings: Findings
+) -> tuple[Interval | None, Interval | None]:
+    """The days and what they are compared with, where a change is asked about and no comparison is named.
+
+    "From Q1 to Q2" is a change between the two. A change "in July and August" is one in each of them, or one from
+    the first to the second; "from January to June" is one in the half year, or one from first to last month.
+    """
+    said = mentions.of("period")[0]
+    ends = first_and_last(said["period"]) if len(asked) == 1 else (asked[0], asked[1])
+    if ends is None or (len(asked) == 1 and is_a_whole(mentions.text, said)):
+        return asked[-1], None
+    first, last = ends
+    names = {language: (name_of(first, language), name_of(last, language)) for language in ("zh", "en")}
+    if len(asked) == 1 and first.end == last.start and is_from_to(said):
+        zh, en = names["zh"], names["en"]
+        findings.assumes(
+            f"“{said['text']}”理解为{zh[1]}与{zh[0]}相比。",
+            f'"{said["text"]}" was taken as {en[1]} versus {en[0]}.',
+        )
+        return last, first
+    older, newer = names["zh" if findings.language == "zh" else "en"]
+    zh_versus, en_versus = f"{newer}与{older}相比", f"{newer} versus {older}"
+    whole = f"{older}到{newer}整体" if findings.language == "zh" else f"{older} to {newer} as a whole"
+    findings.lacks("choice", "", [zh_versus if findings.language == "zh" else en_versus, whole])
+    return None, None
+
+
 def change_of(mentions: Mentions, kind: Kind, findings: Findings) -> Change | None:
     """How much the members must have changed; for `changes` only."""
     if kind != "changes":
         return None
+    measures = [str(entity["text"]) for entity in mentions.of("metric")]
+    if len(set(mentions.values("metric"))) > 1:
+        findings.lacks("choice", "", measures)  # "sales and orders fell": each by itself, or both at once?
     thresholds = [*mentions.of("threshold"), *mentions.of("percent")]
     if len(thresholds) > 1:
         findings.lacks("choice", "", [str(entity["text"]) for entity in thresholds])
@@ -69,6 +127,8 @@ def change_of(mentions: Mentions, kind: Kind, findings: Findings) -> Change | No
     if thresholds and operator in (None, "="):
         findings.assumes(f"“{said}”理解为达到或超过该幅度。", f'"{said}" was taken as that much or more.')
     direction = _direction(mentions, said, findings)
+    if direction is None:
+        return None
     return Change(direction=direction, threshold=ratio, inclusive=bool(thresholds) and operator != ">")
 
 
@@ -131,13 +191,29 @@ def _ratio(quantity: Mapping[str, Any]) -> Decimal | None:
     return ratio if exact and 0 <= ratio <= 1000 and -int(ratio.as_tuple().exponent) <= 8 else None
 
 
-def _direction(mentions: Mentions, said: str, findings: Findings) -> Any:
+def _direction(mentions: Mentions, said: str, findings: Findings) -> Literal["down", "up", "any"] | None:
     directions = set(mentions.values("direction"))
     if directions == {"decrease"}:
         return "down"
     if directions == {"increase"}:
         return "up"
-    if not directions and not any(word in mentions.text.lower() for word in _CHANGE_WORDS):
-        options = ["下降", "增长"] if findings.language == "zh" else ["fell", "rose"]
-        findings.lacks("choice", said, options)
-    return "any"
+    if not directions and any(word in mentions.text.lower() for word in _CHANGE_WORDS):
+        return "any"
+    if directions and _either_will_do(mentions):
+        return "any"
+    options = ["下降", "增长"] if findings.language == "zh" else ["fell", "rose"]
+    findings.lacks("choice", said, options)
+    return None
+
+
+def _either_will_do(mentions: Mentions) -> bool:
+    """Whether both directions stand side by side: "rose or fell", 涨跌; but not "growth fell"."""
+    said = mentions.of("direction")
+    for before, after in pairwise(said):
+        if set(before["values"]) == set(after["values"]):
+            continue
+        between = mentions.text[before["end"] : after["start"]].strip().lower()
+        side_by_side = not between and len(before["text"]) == len(after["text"]) == 1
+        if between not in _ALTERNATIVES and not side_by_side:
+            return False
+    return True

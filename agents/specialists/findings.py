@@ -19,7 +19,7 @@ class Findings:
         """Note that the request cannot be answered before this is settled.
 
         Args:
-            what: words, measure, period, threshold, value, data or choice.
+            what: words, measure, period, threshold, value, data, choice, share or members.
             said: The words of the request it is about, or ''.
             options: What would do, in words.
         """

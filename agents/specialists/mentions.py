@@ -59,6 +59,10 @@ class Mentions:
                 return True
         return False
 
+    def adds_up(self) -> bool:
+        """Whether one sum over everything is asked for (合计, combined) and nothing is set side by side."""
+        return "together" in self.values("scope") and not self.of("comparison")
+
     def comparison_words(self) -> str:
         """The words that ask for a comparison, for a question about them."""
         return self.text_of("comparison_base") or self.text_of("comparison") or self.text_of("direction")

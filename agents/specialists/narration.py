@@ -134,8 +134,9 @@ def _values(results: Results, language: str) -> list[str]:
     if results.question.comparison is not None:
         return _comparison(results, rows, language, source)
     blocks = []
-    ranked = results.question.dimension and not results.question.granularity
-    if ranked and len(rows) > 1:
+    question = results.question
+    ranked = question.limit is not None if question.granularity else question.dimension is not None
+    if ranked and rows and (len(rows) > 1 or question.granularity):
         blocks.append(_extremes(results, rows, language, source))
     if ranked or results.question.granularity:
         return [*blocks, _value_table(results, rows, language, source)]
@@ -144,7 +145,12 @@ def _values(results: Results, language: str) -> list[str]:
 
 def _extremes(results: Results, rows: Sequence[Row], language: str, source: str) -> str:
     first = rows[0]
-    name = _bracketed(results.names(first, language), language)
+    granularity = results.question.granularity
+    name = (
+        _group_cell(results, first, granularity, language)
+        if granularity
+        else _bracketed(results.names(first, language), language)
+    )
     measure = measure_name(results.model, results.measure, language)
     said = amount(results.model.measure(results.measure), first[results.measure], language)
     highest = results.question.descending

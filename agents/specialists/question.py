@@ -79,7 +79,7 @@ class Question:
             case "share":
                 whole = tuple(part for part in self.filters if part.dimension != self.dimension)
                 return {
-                    "members": self._query(self._dimensions()),
+                    "members": self._values(),
                     "whole": SemanticQuery(measures=self.measures, filters=whole, interval=self.interval),
                 }
             case _:
@@ -100,7 +100,9 @@ class Question:
 
     def _values(self) -> SemanticQuery:
         order: tuple[Order, ...] = ()
-        if self.dimension and not self.granularity:
+        # Periods stand in their own order, unless the highest of them are asked for.
+        ranked = self.limit is not None if self.granularity else self.dimension is not None
+        if ranked:
             part: Literal["value", "current"] = "current" if self.comparison else "value"
             order = (Order(by=self.measures[0], part=part, descending=self.descending),)
         return self._query(self._dimensions(), order=order, limit=self.limit)

@@ -44,26 +44,21 @@ def dimension_of(
 ) -> str | None:
     """What the members of the answer are: the dimension that is named, or else the one set side by side."""
     named = _named(mentions, model)
-    if len(named) > 1:
-        # "Every city of every region" is about cities.
-        finest = [
-            name for name in named if all(name == other or belongs_to(model, name, other) for other in named)
-        ]
-        if not finest:
-            findings.lacks("choice", "", [dimension_name(model, name, findings.language) for name in named])
-        return finest[0] if finest else named[0]
     if named:
-        return named[0]
+        return _finest(named, mentions, model, findings)
+    if kind == "share" and len(filters) > 1:
+        return _part_of_another(mentions, model, filters, findings)
+    if kind == "values" and mentions.adds_up():
+        return None
     several = [part.dimension for part in filters if len(part.values) > 1]
     if len(several) > 1:
         findings.lacks("choice", "", [dimension_name(model, name, findings.language) for name in several])
     if several:
         return several[0]
-    if kind == "share" and len(filters) == 1:
-        return filters[0].dimension
     if kind != "values" and filters:
-        return filters[-1].dimension
-    if kind != "values" or mentions.ranking():
+        return filters[0 if kind == "share" else -1].dimension
+    ranks_periods = kind == "values" and mentions.of("granularity")
+    if not ranks_periods and (kind != "values" or mentions.ranking()):
         options = [
             dimension_name(model, name, findings.language)
             for name in model.dimensions
@@ -71,6 +66,43 @@ def dimension_of(
         ]
         findings.lacks("choice", mentions.text_of("ranking"), options)
     return None
+
+
+def _finest(named: list[str], mentions: Mentions, model: SemanticModel, findings: Findings) -> str:
+    """The one of several dimensions that is meant: "every city of every region" is about cities."""
+    finest = [name for name in named if all(name == other or belongs_to(model, name, other) for other in named)]
+    # "The best city of each region" is a list for every region, which one query here cannot give.
+    if len(named) > 1 and (not finest or mentions.ranking()):
+        findings.lacks("choice", "", [dimension_name(model, name, findings.language) for name in named])
+    return finest[0] if finest else named[0]
+
+
+def _part_of_another(
+    mentions: Mentions, model: SemanticModel, filters: tuple[Filter, ...], findings: Findings
+) -> str | None:
+    """Which of several filters is the part: Shanghai within East China, or what stands before 占 (is ... of)."""
+    names = [part.dimension for part in filters]
+    inside = [name for name in names if any(belongs_to(model, name, other) for other in names if other != name)]
+    if len(inside) == 1 and len(names) == 2:
+        return inside[0]
+    part = _part_by_wording(mentions, names) if len(names) == 2 else None
+    if part is not None:
+        return part
+    findings.lacks("choice", "", [dimension_name(model, name, findings.language) for name in names])
+    return None
+
+
+def _part_by_wording(mentions: Mentions, names: list[str]) -> str | None:
+    """The part in 线上占华东, "East China's share of online", "share of online in East China"."""
+    share = mentions.of("analysis")[0]
+    places = sorted((value["start"], value["end"], name) for name in names for value in mentions.of(name))
+    if len(places) != len(names):
+        return None
+    (start, end, first), (other, _, _) = places
+    if end <= share["start"] and share["end"] <= other:
+        return first
+    within = mentions.text[end:other].strip().lower() in ("in", "within")
+    return first if within and mentions.text[share["end"] : start].strip().lower() == "of" else None
 
 
 def refuse_part_beside_whole(mentions: Mentions, filters: tuple[Filter, ...], findings: Findings) -> None:

@@ -108,8 +108,11 @@ def test_cities_that_fell_are_exactly_those_of_an_independent_query(
     assert decimals(answer, "region", "sales_base", part="totals") == oracle.sums("c.region_code", before, where)
     assert answer.fields["interval"] == {"start": days[0], "end": days[1]}
     assert answer.fields["base_interval"] == {"start": before[0], "end": before[1]}
-    [assumption] = answer.outputs["reporter"]["assumptions"]
+    *corrected, assumption = answer.outputs["reporter"]["assumptions"]
     assert before[0] in assumption
+    typos = [part for part in answer.request["corrections"] if part["reason"] == "typo"]
+    assert len(corrected) == bool(typos)
+    assert all(part["original"] in corrected[0] and part["replacement"] in corrected[0] for part in typos)
 
 
 def test_a_fall_of_exactly_the_threshold_counts_only_for_at_least(desk: SalesDesk, oracle: Oracle) -> None:

@@ -271,8 +271,18 @@ _RECENT_EN = r"(?:last|past|previous|recent|most recent|trailing|preceding|prior
 # Short month names that are words or parts of names too count as months only after one of these.
 _DOUBTFUL_MONTHS = ("may", "mar", "sep", "dec", "jan", "jun")
 _CLEAR_MONTHS = "|".join(sorted(set(_MONTH_INDEX) - set(_DOUBTFUL_MONTHS), key=len, reverse=True))
-_PREPOSITIONS = ("in", "of", "for", "during", "since", "from", "year", "to", "until", "and")
+_PREPOSITIONS = (
+    *("in", "of", "for", "during", "since", "from", "year", "to", "until", "and", "or"),
+    *("vs", "vs.", "versus", "against", "than", "with"),
+)
 _AFTER_PREPOSITION = f"(?:{'|'.join(f'(?<={word} )' for word in _PREPOSITIONS)})"
+# A fall is a season here, not a decrease.
+_SEASON_EN = (
+    r"(?:(?:in|during|since|until) the (?:fall|autumn|spring|summer|winter)(?: of)?(?: \d{4})?(?! (?:in|of) [a-z])"
+    r"|(?:the )?(?:fall|autumn|spring|summer|winter)(?: of)? \d{4}"
+    r"|(?:this|last|next) (?:fall|autumn|spring|summer|winter))"
+)
+_AND_EN = r"(?:vs\.?|versus|and|or|against|compared (?:to|with))"
 _NOT_AN_AMOUNT = r"(?![\d%.,]*[\d%])(?! ?(?:yuan|units|rmb|cny|dollars|percent))"
 
 _CHINESE: tuple[tuple[str, _Build], ...] = (
@@ -314,6 +324,8 @@ _ENGLISH: tuple[tuple[str, _Build], ...] = (
     (r"(?P<letter>[yqm])td|so far this (?P<current>year|quarter|month)", _to_date),
     (rf"(?P<which>{'|'.join(sorted((day for day in _DAYS if day.isascii()), key=len, reverse=True))})", _near_day),
     (rf"{_AFTER_PREPOSITION}(?P<year>\d{{4}}){_NOT_AN_AMOUNT}", _year),
+    (rf"(?P<year>20\d\d)(?= ?{_AND_EN} (?:in )?20\d\d(?!\d))", _year),
+    (rf"{_SEASON_EN}", _nothing),
 )
 _DIGITS_ONLY: tuple[tuple[str, _Build], ...] = (
     (r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)", _day),

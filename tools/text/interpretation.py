@@ -47,6 +47,30 @@ _PLACE_AFTER = (
 )
 _PLACE_BEFORE = frozenset({"in", "from", "at", "across", "在", "去"})
 _GOVERNING = "governing"  # a qualifier that changes the meaning of what follows it: not, excluding
+_NEVER_SINGLE = frozenset(
+    {"metric", "dimension", "granularity", "analysis", "comparison", "comparison_base", "direction", "scope"}
+)
+_ONE_BY_ONE = frozenset(
+    {
+        "which",
+        "each",
+        "every",
+        "哪些",
+        "哪个",
+        "哪家",
+        "哪几家",
+        "哪几个",
+        "各",
+        "各个",
+        "各家",
+        "每",
+        "每个",
+        "每家",
+    }
+)
+"""Words that ask for the members of what follows."""
+_MEASURE_WORDS = frozenset({"的", "个", "家", "款", "种"})
+_RELATIVE = frozenset({"that", "which", "whose", "who", "where", "with"})
 _LIST_WORDS = frozenset({"and", "or", "和", "与", "跟", "及", "以及"})
 _BASE_MARKERS = frozenset(
     {
@@ -102,6 +126,8 @@ class _Interpreter:
         """Handle the piece at `position` and return the next one to handle."""
         piece = self._pieces[position]
         match piece.kind:
+            case "alias" if self._asks_for_single_ones(position):
+                self._report("member", piece.start, piece.end)
             case "alias":
                 self._alias(position)
             case "date":
@@ -133,6 +159,39 @@ class _Interpreter:
                     origin="alias",
                 )
             )
+
+    def _asks_for_single_ones(self, position: int) -> bool:
+        """Whether a value stands where things are asked for one by one: "which stores", 下降超15%的门店.
+
+        Taken as a value it would ask about all stores together. Not before its noun: "which online products".
+        """
+        piece = self._pieces[position]
+        named = self._vocabulary.place_kinds | _NEVER_SINGLE
+        if any(meaning.kind in named or len(meaning.values) > 1 for meaning in piece.meanings):
+            return False
+        after = position + 1
+        while after < len(self._pieces) and (
+            self._words(self._pieces[after]) in _LIST_WORDS
+            or self._is_of(after, frozenset(meaning.kind for meaning in piece.meanings))
+        ):
+            after += 1
+        following = self._pieces[after] if after < len(self._pieces) else None
+        if following is not None and self._is_of(after, frozenset({"dimension"})):
+            return False
+        is_plural = self._words(piece).endswith("s") and not any(
+            meaning.alias.lower().endswith("s") for meaning in piece.meanings
+        )
+        if is_plural and following is not None and self._words(following) in _RELATIVE:
+            return True
+        before = position - 1
+        while before >= 0 and self._words(self._pieces[before]) in _MEASURE_WORDS:
+            before -= 1
+        if before < 0:
+            return False
+        if self._words(self._pieces[before]) in _ONE_BY_ONE:
+            return True
+        is_told_apart = self._pieces[before].kind == "quantity" or self._is_of(before, frozenset({"direction"}))
+        return is_told_apart and (is_plural or before < position - 1)
 
     def _date(self, position: int) -> None:
         piece = self._pieces[position]

@@ -58,7 +58,7 @@ def _latin(reading: Reading, vocabulary: Vocabulary) -> Iterator[Edit]:
             or token.text in known
         ):
             continue
-        halves = _split(token.text, vocabulary.alias_words | _DATE_WORDS)
+        halves = _split(token.text, vocabulary)
         if halves:
             yield _whole(token, halves, 0.9)
             continue
@@ -79,11 +79,19 @@ def _whole(token: Token, replacement: str, confidence: float) -> Edit:
     )
 
 
-def _split(word: str, known: frozenset[str]) -> str | None:
-    """Part two known words that were run together: "eastchina"."""
+def _split(word: str, vocabulary: Vocabulary) -> str | None:
+    """Two known words that were run together: "eastchina", "thatfell"; not "downtown", which is a word of its own.
+
+    Two words of different aliases make a new word as often as not, so one of the two must be plain.
+    """
+    plain = _DATE_WORDS | (vocabulary.known_words - vocabulary.alias_words - vocabulary.unknown_words)
     for cut in range(_SHORTEST_HALF, len(word) - _SHORTEST_HALF + 1):
-        if word[:cut] in known and word[cut:] in known:
-            return f"{word[:cut]} {word[cut:]}"
+        left, right = word[:cut], word[cut:]
+        meaningful = [half in vocabulary.alias_words or half in _DATE_WORDS for half in (left, right)]
+        known = all(half in vocabulary.alias_words or half in plain for half in (left, right))
+        may_meet = (left, right) in vocabulary.word_pairs or left in plain or right in plain
+        if known and may_meet and any(meaningful):
+            return f"{left} {right}"
     return None
 
 

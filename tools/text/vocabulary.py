@@ -99,6 +99,13 @@ class Vocabulary:
         return self.alias_words | {key[0] for key in self.meanings if len(key) == 1}
 
     @cached_property
+    def unknown_words(self) -> frozenset[str]:
+        """Single Latin words that are known to mean something nobody supports."""
+        return frozenset(
+            key[0] for key, meanings in self.meanings.items() if len(key) == 1 and meanings[0].role == "unknown"
+        )
+
+    @cached_property
     def word_pairs(self) -> frozenset[tuple[str, str]]:
         """Neighbouring Latin words of aliases, e.g. ``("east", "china")``."""
         return frozenset(
