@@ -72,7 +72,7 @@ class MiniLmEmbedder:
     def _load(self) -> tuple[Tokenizer, OnnxModel]:
         with self._lock:
             if self._loaded is None:
-                tokenizer = Tokenizer.from_file(str(self._models.verified_path("minilm-tokenizer")))
+                tokenizer = Tokenizer.from_buffer(self._models.verified_bytes("minilm-tokenizer"))
                 tokenizer.enable_truncation(max_length=_MAX_TOKENS)
                 tokenizer.no_padding()
                 model = OnnxModel("minilm-int8", models=self._models, threads=self._threads)

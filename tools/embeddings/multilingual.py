@@ -17,6 +17,7 @@ from tools.onnx.model import NonFinite
 
 # The model itself has no limit; a sentence encoder says little about a longer text, and time is linear in it.
 _MAX_TOKENS = 256
+_MODELS = ("use-multilingual-sentencepiece", "use-multilingual-weights")
 
 
 class MultilingualEmbedder:
@@ -69,11 +70,12 @@ class MultilingualEmbedder:
     def _load(self) -> NumpyBackend:
         with self._lock:
             if self._backend is None:
-                pieces = _ShortTexts(
-                    UseTokenizer(str(self._models.verified_path("use-multilingual-sentencepiece")))
-                )
-                weights = str(self._models.verified_path("use-multilingual-weights"))
-                self._backend = NumpyBackend(weights, pieces, threads=self._threads)
+                pieces, weights = map(self._models.verified_path, _MODELS)
+                backend = NumpyBackend(str(weights), _ShortTexts(UseTokenizer(str(pieces))), threads=self._threads)
+                # The library opened the files itself: they must still be those that were checked.
+                for name in _MODELS:
+                    self._models.verified_path(name)
+                self._backend = backend
             return self._backend
 
 

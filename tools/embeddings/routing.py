@@ -24,10 +24,6 @@ class EmbedderRouter:
             return self.multilingual
         return self.english
 
-    def for_space(self, space: str) -> Embedder | None:
-        """The embedder whose vectors were stored under `space`; None if neither is."""
-        return next((one for one in (self.english, self.multilingual) if one.space == space), None)
-
     def embed(self, texts: Sequence[str]) -> Embedded:
         """All of `texts` in one space."""
         return embedded(self.choose(texts), texts)

@@ -1,11 +1,13 @@
 """The line that never bends: a model file is opened only when its SHA-256 is in the committed list.
 
-`verified_path("ppocr-det")` finds the file inside its installed package without importing that package, hashes it
-once per process, and gives its path. Nothing here can download anything.
+`verified_bytes("ppocr-det")` reads the file inside its installed package, without importing it, and gives
+exactly the bytes that were hashed: nobody can exchange the file between the check and the loading.
+`verified_path` is for libraries that open files themselves. Nothing here can download anything.
 """
 
 import hashlib
 import importlib.metadata
+import os
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -64,7 +66,7 @@ class PinnedModels:
 
     def __init__(self, models: Mapping[str, PinnedModel]) -> None:
         self._models = dict(models)
-        self._hashes: dict[tuple[Path, int, int], str] = {}
+        self._hashes: dict[tuple[Path, int, int, int], str] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -82,42 +84,47 @@ class PinnedModels:
     def __iter__(self) -> Iterator[PinnedModel]:
         return iter(self._models.values())
 
-    def verified_path(self, name: str) -> Path:
-        """The path of the model `name`, after its size and SHA-256 were found to be the listed ones.
+    def verified_bytes(self, name: str) -> bytes:
+        """The bytes of the model `name`, which are the listed ones.
 
         Raises:
             ModelNotPinned: no such name in the list.
             ModelMissing: the package or the file is not installed.
             ModelHashMismatch: the file's bytes are others.
         """
+        model, path = self._found(name)
+        _require_size(path, model)
+        data = path.read_bytes()
+        _require_hash(path, model, hashlib.sha256(data).hexdigest())
+        return data
+
+    def verified_path(self, name: str) -> Path:
+        """The path of the model `name`, after its size and SHA-256 were found to be the listed ones.
+
+        A library that opens the file itself can be given another one in between; ask again once it has loaded.
+
+        Raises:
+            ModelNotPinned, ModelMissing, ModelHashMismatch: see `verified_bytes`.
+        """
+        model, path = self._found(name)
+        status = _require_size(path, model)
+        # Not the time of the last change to the content: that can be set to anything.
+        key = (path, status.st_ino, status.st_ctime_ns, status.st_size)
+        with self._lock:
+            if key not in self._hashes:
+                with path.open("rb") as file:
+                    self._hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
+            _require_hash(path, model, self._hashes[key])
+        return path
+
+    def _found(self, name: str) -> tuple[PinnedModel, Path]:
         model = self._models.get(name)
         if model is None:
             raise ModelNotPinned(
                 f"model {name!r} is not in the list of reviewed models",
                 next_step=f"Use one of {', '.join(sorted(self._models))}, or have the file reviewed and listed.",
             )
-        path = _find(model)
-        found = self._sha256(path, model)
-        if found != model.sha256:
-            raise ModelHashMismatch(
-                f"{path} has SHA-256 {found[:16]}..., the list says {model.sha256[:16]}...",
-                next_step=f"Reinstall {model.package}=={model.version}; do not use this file.",
-            )
-        return path
-
-    def _sha256(self, path: Path, model: PinnedModel) -> str:
-        status = path.stat()
-        if status.st_size != model.bytes:
-            raise ModelHashMismatch(
-                f"{path} has {status.st_size} bytes, the list says {model.bytes}",
-                next_step=f"Reinstall {model.package}=={model.version}; do not use this file.",
-            )
-        key = (path, status.st_mtime_ns, status.st_size)
-        with self._lock:
-            if key not in self._hashes:
-                with path.open("rb") as file:
-                    self._hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
-            return self._hashes[key]
+        return model, _find(model)
 
 
 @lru_cache(maxsize=1)
@@ -129,6 +136,24 @@ def committed_models() -> PinnedModels:
 def verified_path(name: str) -> Path:
     """The path of a model of the committed list, its bytes checked (see `PinnedModels.verified_path`)."""
     return committed_models().verified_path(name)
+
+
+def _require_size(path: Path, model: PinnedModel) -> os.stat_result:
+    status = path.stat()
+    if status.st_size != model.bytes:
+        raise _mismatch(model, f"{path} has {status.st_size} bytes, the list says {model.bytes}")
+    return status
+
+
+def _require_hash(path: Path, model: PinnedModel, sha256: str) -> None:
+    if sha256 != model.sha256:
+        raise _mismatch(model, f"{path} has SHA-256 {sha256[:16]}..., the list says {model.sha256[:16]}...")
+
+
+def _mismatch(model: PinnedModel, message: str) -> ModelHashMismatch:
+    return ModelHashMismatch(
+        message, next_step=f"Reinstall {model.package}=={model.version}; do not use this file."
+    )
 
 
 def _find(model: PinnedModel) -> Path:

@@ -4,9 +4,9 @@ A newer IR version or opset fails only when a session is made, so a device looks
 protobuf `ModelProto`: field 1 is the IR version, field 7 the graph (large, skipped), field 8 the operator sets.
 """
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
@@ -26,16 +26,19 @@ class OnnxHeader:
     opsets: Mapping[str, int]
 
 
-def read_header(path: Path) -> OnnxHeader:
-    """Read the versions of the model at `path`; seeks past the weights, so a large file costs nothing.
+def read_header(data: bytes, *, name: str) -> OnnxHeader:
+    """Read the versions of a model; skips the weights, so a large file costs nothing.
+
+    Args:
+        data: the file's content.
+        name: its name, for errors.
 
     Raises:
         OnnxHeaderError: not an ONNX model, or truncated.
-        OSError: the file cannot be read.
     """
-    size = path.stat().st_size
+    size = len(data)
     ir_version, opsets = 0, {}
-    with path.open("rb") as file:
+    with io.BytesIO(data) as file:
         while file.tell() < size:
             number, kind = _tag(file)
             if kind == _VARINT:
@@ -45,7 +48,7 @@ def read_header(path: Path) -> OnnxHeader:
             elif kind == _LENGTH:
                 length = _varint(file)
                 if file.tell() + length > size:
-                    raise OnnxHeaderError(f"{path.name} ends inside field {number}; fetch it again")
+                    raise OnnxHeaderError(f"{name} ends inside field {number}; fetch it again")
                 if number == _OPSET_IMPORT and length <= _MAX_OPSET_BYTES:
                     domain, version = _opset(file, file.tell() + length)
                     opsets[domain] = version
@@ -54,9 +57,9 @@ def read_header(path: Path) -> OnnxHeader:
             elif kind in (_FIXED64, _FIXED32):
                 file.seek(8 if kind == _FIXED64 else 4, 1)
             else:
-                raise OnnxHeaderError(f"{path.name} is not an ONNX model (wire type {kind})")
+                raise OnnxHeaderError(f"{name} is not an ONNX model (wire type {kind})")
     if not ir_version or not opsets:
-        raise OnnxHeaderError(f"{path.name} is not an ONNX model (no IR version or operator set)")
+        raise OnnxHeaderError(f"{name} is not an ONNX model (no IR version or operator set)")
     return OnnxHeader(ir_version=ir_version, opsets=opsets)
 
 

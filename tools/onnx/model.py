@@ -6,7 +6,6 @@ default because small models gain nothing from more.
 
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,10 +63,10 @@ class OnnxModel:
             ModelError: not in the list, not installed, or other bytes than reviewed.
             OnnxLoadError: the runtime cannot load it.
         """
-        path = (models or committed_models()).verified_path(name)
+        data = (models or committed_models()).verified_bytes(name)
         self.name = name
-        self.header: OnnxHeader = _supported_header(name, path)
-        self._session = _session(name, path, threads)
+        self.header: OnnxHeader = _supported_header(name, data)
+        self._session = _session(name, data, threads)
         self.input_names: tuple[str, ...] = tuple(item.name for item in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(item.name for item in self._session.get_outputs())
         self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
@@ -92,9 +91,9 @@ class OnnxModel:
         return named
 
 
-def _supported_header(name: str, path: Path) -> OnnxHeader:
+def _supported_header(name: str, data: bytes) -> OnnxHeader:
     try:
-        header = read_header(path)
+        header = read_header(data, name=name)
     except OnnxHeaderError as error:
         step = "Reinstall the package that carries it."
         raise OnnxLoadError(f"model {name}: {error}", next_step=step) from error
@@ -106,7 +105,7 @@ def _supported_header(name: str, path: Path) -> OnnxHeader:
     return header
 
 
-def _session(name: str, path: Path, threads: int) -> Any:
+def _session(name: str, data: bytes, threads: int) -> Any:
     # Imported here: only a process that runs a model pays 45 MB for it.
     import onnxruntime
 
@@ -121,7 +120,7 @@ def _session(name: str, path: Path, threads: int) -> Any:
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     with _creation:
         try:
-            return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except _runtime_errors() as error:
             step = "Update onnxruntime, or reinstall the package that carries the model."
             raise OnnxLoadError(f"model {name} does not load: {error}", next_step=step) from error

@@ -176,8 +176,10 @@ class DocumentIndex:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version == 0 and tables == 0:
-            self._connection.executescript(f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA} COMMIT;")
+            self._connection.executescript(f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA}")
+            # In one transaction: a file without its space, left by a crash in between, could never be opened.
             self._connection.execute("INSERT INTO property VALUES ('space', ?)", (self._embedder.space,))
+            self._connection.execute("COMMIT")
         elif version != _SCHEMA_VERSION:
             raise SearchIndexForeign(f"the file has version {version}, this is version {_SCHEMA_VERSION}")
         (space,) = self._connection.execute("SELECT value FROM property WHERE name = 'space'").fetchone()

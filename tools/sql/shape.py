@@ -8,12 +8,11 @@ from tools.sql.errors import QueryInvalid, UnknownName
 from tools.sql.intent import Filter, Order, SemanticQuery, repeated
 from tools.sql.model import Dimension, SemanticModel
 
+# What `<measure>_status` can say; only compared rows have a change.
 COMPARED = "compared"
 BASE_MISSING = "base_missing"
 BASE_NOT_POSITIVE = "base_not_positive"
 CURRENT_MISSING = "current_missing"
-STATUSES = (COMPARED, BASE_MISSING, BASE_NOT_POSITIVE, CURRENT_MISSING)
-"""What `<measure>_status` can say; only `compared` rows have a change."""
 
 EMPTY_IS_ZERO = ("sum", "count", "count_distinct")
 """Aggregates whose current value is 0, not unknown, without rows: a city that sold nothing fell by 100 %."""

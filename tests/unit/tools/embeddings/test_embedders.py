@@ -110,7 +110,3 @@ class TestRouter:
 
     def test_similarities_work_across_languages(self):
         assert self.router.similarities(["sales"], ["营收", "sales"]).shape == (1, 2)
-
-    def test_finds_the_embedder_of_stored_vectors(self):
-        assert self.router.for_space("multi") is self.multilingual
-        assert self.router.for_space("gone") is None

@@ -1,6 +1,7 @@
 """A model file is handed out only when its bytes are the reviewed ones."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,29 @@ def test_one_changed_byte_is_refused_also_after_a_good_verdict(installed: Path) 
     with pytest.raises(ModelHashMismatch) as caught:
         models.verified_path("m")
     assert "modelpack==1.0" in caught.value.next_step
+
+
+def test_a_changed_byte_under_the_old_time_is_refused(installed: Path) -> None:
+    models = pinned()
+    models.verified_path("m")
+    before = installed.stat()
+    installed.write_bytes(b"W" + CONTENT[1:])
+    os.utime(installed, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ModelHashMismatch):
+        models.verified_path("m")
+
+
+def test_the_bytes_given_are_those_that_were_hashed(installed: Path) -> None:
+    models = pinned()
+    assert models.verified_bytes("m") == CONTENT
+    installed.write_bytes(b"W" + CONTENT[1:])
+    with pytest.raises(ModelHashMismatch, match="has SHA-256"):
+        models.verified_bytes("m")
+    installed.write_bytes(CONTENT + b"W")
+    with pytest.raises(ModelHashMismatch, match="701 bytes"):
+        models.verified_bytes("m")
+    with pytest.raises(ModelNotPinned):
+        models.verified_bytes("other")
 
 
 def test_another_length_is_refused(installed: Path) -> None:
