@@ -9,6 +9,7 @@ from agents.packs.invoice.extraction.contest import Claim, contest
 from agents.packs.invoice.extraction.folding import compacted
 from agents.packs.invoice.extraction.frame import Sheet, Span
 from agents.packs.invoice.extraction.labels import Label
+from agents.packs.invoice.extraction.lexicon import WEAK
 from agents.packs.invoice.extraction.model import Alternative, Field
 from agents.packs.invoice.extraction.relation import Link, Neighbours
 
@@ -16,6 +17,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9\-/._#&+]*")
 _PREFIXED = re.compile(r"^[A-Z]{1,5}[-/]?\d{3,}")
 _AMOUNT_LIKE = re.compile(r"^\d{1,3}(?:[.,]\d{3})*[.,]\d{2}$")
 _SUSPECT = re.compile(r"(?<=\d)[OoIl](?=\d)|(?<=[A-Z])l(?=[A-Z\d-])|^l(?=\d)|(?<=[A-Z])O(?=0)|^[A-Z]1-")
+_TITLE_REACH = 8.0
+"""Lines within which a title says what a bare "No." or "#" counts: receipts and forms number other things too."""
 _KINDS = frozenset(
     {
         "number",
@@ -151,7 +154,8 @@ def choose_number(
     best = ours[0]
     chosen = identifiers[best.value]
     others = [claim for claim in ours[1:] if compacted(identifiers[claim.value].value) != compacted(chosen.value)]
-    confidence, reasons = _assess(sheet, identifiers, best, _standing(others[0]) if others else 0.0)
+    alone = best.link.label.strength <= WEAK and not _near_title(sheet, best.link.label, labels)
+    confidence, reasons = _assess(sheet, identifiers, best, _standing(others[0]) if others else 0.0, alone=alone)
     return Field(
         name="number",
         kind="text",
@@ -181,8 +185,16 @@ def _standing(claim: Claim) -> float:
     return claim.standing
 
 
+def _near_title(sheet: Sheet, label: Label, labels: Sequence[Label]) -> bool:
+    """True when the word invoice, or another title, stands within a few lines of the label."""
+    return any(
+        other.kind == "title" and abs(other.segment.middle - label.segment.middle) < _TITLE_REACH * sheet.unit
+        for other in labels
+    )
+
+
 def _assess(
-    sheet: Sheet, identifiers: Sequence[Identifier], best: Claim, second: float
+    sheet: Sheet, identifiers: Sequence[Identifier], best: Claim, second: float, *, alone: bool
 ) -> tuple[float, tuple[str, ...]]:
     chosen = identifiers[best.value]
     label = best.link.label
@@ -191,6 +203,8 @@ def _assess(
     note = Assessment()
     note.doubt(0.88, "label_is_title", when=label.kind == "title")
     note.doubt(0.9, "label_weak", when=label.kind == "number" and label.strength < 0.8 and label.exact)
+    note.doubt(0.85, "label_qualified", when=label.kind == "number" and label.qualified)
+    note.doubt(0.85, "no_title_near", when=label.kind == "number" and label.exact and alone)
     note.doubt(0.93, "label_misread", when=not label.exact)
     note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)
     note.doubt(0.6, "claimed_by_other_label", when=best.rival > best.score)

@@ -36,9 +36,7 @@ _ORIGINAL = (
 _PLACE = re.compile(r"[A-ZÀ-Þ][^\d,:]{2,25}(?:,|\s)\s?(?:den|der|le|the|de|op|a|am|on)?")
 _OF = re.compile(r"(?:^|\s)(?:vom|du|del|van|dated|le|d\.d\.|of|den|de fecha)$", re.IGNORECASE)
 _TIME = re.compile(r"[,/-]?\s?\d{1,2}[:.]\d\d")
-_DISCOUNT = re.compile(
-    r"skonto|discount|\bdisc\b|escompte|korting|descuento|sconto|abzuglich|折扣"
-)
+_DISCOUNT = re.compile(r"skonto|discount|\bdisc\b|escompte|korting|descuento|sconto|abzuglich|折扣")
 _NO_DISCOUNT = re.compile(
     r"(?:ohne|kein(?:en)?|no|without|less|sans|zonder|sin)\s(?:\w+\s)?(?:skonto|abzug|discount|escompte|korting)"
 )
@@ -126,6 +124,7 @@ def _field(
     note = Assessment()
     note.doubt(0.93, "label_weak", when=label.strength < 0.8 and label.exact)
     note.doubt(0.93, "label_misread", when=not label.exact)
+    note.doubt(0.85, "label_qualified", when=label.qualified)
     note.doubt(0.6, "discount_date", when=name == "due_date" and _grants_discount(date))
     note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)
     note.doubt(0.6, "claimed_by_other_label", when=best.rival > best.score)

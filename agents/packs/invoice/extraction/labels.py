@@ -9,7 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 from agents.packs.invoice.extraction.folding import Folded, is_wide
 from agents.packs.invoice.extraction.frame import Segment, Span
-from agents.packs.invoice.extraction.lexicon import LONGEST, PHRASES, Phrase
+from agents.packs.invoice.extraction.lexicon import LONGEST, PHRASES, WEAK, Phrase
 from agents.packs.invoice.extraction.marks import CODES
 from agents.packs.invoice.extraction.stems import guess
 
@@ -87,6 +87,10 @@ _FILLERS = frozenset(
 )
 _CODE = re.compile("|".join(CODES))
 _FUZZY_STRENGTH = 0.85
+_COMMON_UP_TO = 7
+"""Listed labels up to this length are words that other labels are made of, too."""
+_QUALIFYING = frozenset({"other_id", "other_date", "date", "due", "quantity", "other_amount"})
+"""Kinds of labels that make a common word right behind them part of themselves: ``Terminal #``."""
 _CAREFUL = 4
 """Latin labels up to this length are common words too; they count only where they stand like a label."""
 
@@ -103,6 +107,8 @@ class Label:
     """True for the head of a table column: what stands below it are cells, not the field."""
     alone: bool = False
     """True when the segment holds nothing else but punctuation."""
+    qualified: bool = False
+    """True for a common word that unknown words make something else: ``Membership number``, ``Run date``."""
 
     @property
     def segment(self) -> Segment:
@@ -116,7 +122,7 @@ def find_labels(segments: Sequence[Segment]) -> list[Label]:
     for segment in segments:
         found = _exact(segment) or _fuzzy(segment) or _by_stems(segment)
         found = _joined_by_slash(found)
-        labels.extend(replace(label, strength=label.strength * _in_context(label, found)) for label in found)
+        labels.extend(_weighed(label, found) for label in found)
     return _continued_below(labels)
 
 
@@ -153,6 +159,18 @@ def _joined_by_slash(found: list[Label]) -> list[Label]:
             continue
         kept.append(label)
     return kept
+
+
+def _weighed(label: Label, found: Sequence[Label]) -> Label:
+    factor = _in_context(label, found)
+    common = label.strength <= WEAK or sum(char.isalnum() for char in label.span.text) <= _COMMON_UP_TO
+    if common and any(
+        other.kind in _QUALIFYING and not label.segment.text[other.span.end : label.span.start].strip(" -")
+        for other in found
+        if other.span.end <= label.span.start
+    ):
+        factor *= 0.75
+    return replace(label, strength=label.strength * factor, qualified=factor < 1.0 and common)
 
 
 def _in_context(label: Label, found: Sequence[Label]) -> float:

@@ -8,7 +8,8 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         invoice no|invoice number|invoice num|invoice nr|invoice #|invoice id|invoice ref|invoice reference|
         inv no|inv nr|inv #|inv number|tax invoice no|tax invoice number|bill no|bill number|bill #|our invoice|
         our invoice no|credit note no|credit note number|credit note #|credit memo no|invoice n|
-        commercial invoice no|proforma no|receipt no|receipt number|receipt #|statement no|invoice serial no|
+        commercial invoice no|proforma no|receipt no|receipt number|receipt #|statement no|statement number|
+        invoice serial no|
         invoice code|number of invoice|no of invoice|invoice document no|rechnungsnummer|rechnungs nr|
         rechnungsnr|rechnung nr|rechnung nummer|rechnung no|re nr|renr|rg nr|rgnr|re nummer|rechn nr|
         rechnungs no|rechnungs id|gutschriftnummer|gutschrift nr|gutschriftsnummer|gutschrifts nr|fakturanummer|
@@ -99,7 +100,8 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         total incl gst|total inc gst|total including gst|net payable|total charges|total value|total due now|
         total with tax|total with vat|total balance due|pay this amount|invoice amount|total incl|order total|
         final total|invoice value|total after tax|total cost|total new charges|total current charges|
-        amount charged|credit total|total credit|payable amount|total owed|you owe|total cif|total fob|total cfr|total exw|total fca|total cpt|total cip|
+        amount charged|total charged|credit total|total credit|payable amount|total owed|you owe|total cif|
+        total fob|total cfr|total exw|total fca|total cpt|total cip|
         total dap|total ddp|amount owing|amount owed|
         total sum|sum total|total inclusive of vat|to pay|total invoice amount incl vat|total amount incl vat|
         amount incl vat|amount including vat|total amount including vat|total vat incl|invoice grand total|

@@ -132,9 +132,7 @@ def column_sums(
     tables: list[TaxTable] = []
     for head in heads:
         columns = [
-            (label, cells)
-            for label, cells in _columns(sheet, labels, head, amounts)
-            if not _is_rate_column(label)
+            (label, cells) for label, cells in _columns(sheet, labels, head, amounts) if not _is_rate_column(label)
         ]
         summed = {label.kind for label, cells in columns if _is_sum(cells, amounts)}
         has_tax = any(label.kind == "tax" for label, _ in columns)

@@ -4,38 +4,19 @@ A total that equals net plus tax, or the sum of the lines, is confirmed by the p
 arithmetic disagree, the label's amount stays the answer and its confidence sinks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import combinations
 
 from agents.packs.invoice.extraction.amounts import Amount, tolerance
+from agents.packs.invoice.extraction.conflicts import PAID, conflicts
 from agents.packs.invoice.extraction.frame import Sheet
 from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.relation import Neighbours
 from agents.packs.invoice.extraction.roles import ColumnSums, Role, TaxTable, label_roles
 from agents.packs.invoice.extraction.tax_proof import is_shown
 
-_DUE = (
-    "due",
-    "topay",
-    "zahlen",
-    "apayer",
-    "apagar",
-    "betalen",
-    "balance",
-    "payable",
-    "voldoen",
-    "regler",
-    "应付",
-    "pay",
-    "bezahlen",
-    "nachzahlung",
-    "owing",
-    "owed",
-    "reste",
-    "solde",
-)
 _CANDIDATES = 12
 """Amounts tried for one role; no honest page has more, and the trials multiply."""
 _UNNAMED = 0.2
@@ -62,39 +43,6 @@ _SUBTRACTED = (
     "promo",
     "credits",
     "savings",
-)
-_PAID = (
-    "paid",
-    "received",
-    "deposit",
-    "payments",
-    "payment",
-    "bezahlt",
-    "gezahlt",
-    "anzahlung",
-    "abschlag",
-    "vorauszahlung",
-    "acompte",
-    "regle",
-    "paye",
-    "avance",
-    "arrhes",
-    "betaald",
-    "voldaan",
-    "voorschot",
-    "aanbetaling",
-    "anticipo",
-    "pagado",
-    "已付",
-    "预付",
-    "定金",
-    "订金",
-    "押金",
-    "acconto",
-    "zahlung",
-    "prepaid",
-    "guthaben",
-    "credit",
 )
 
 
@@ -165,7 +113,17 @@ def reckon(
         taxes=taxes,
         ranked=tuple((role, score) for role, score, _ in scored),
         proofs=tuple(proofs),
-        conflicts=tuple(_conflicts(best, proofs, roles, amounts, words, [role for role, score, _ in scored[1:]])),
+        conflicts=tuple(
+            conflicts(
+                best,
+                proofs,
+                roles,
+                amounts,
+                words,
+                _first(roles, "net", best.index),
+                [(role, proofs) for role, _, proofs in scored[1:]],
+            )
+        ),
         parts_proven="net_plus_tax" in proofs or table is not None or is_shown(sheet, best, taxes, amounts),
     )
 
@@ -236,7 +194,7 @@ def _adjustments(roles: Mapping[str, Sequence[Role]], amounts: Sequence[Amount])
     values = []
     for role in roles.get("other_amount", ()):
         compact = role.label.span.segment.folded.compact
-        if role.index in seen or role.score < 0.4 or any(word in compact for word in _PAID):
+        if role.index in seen or role.score < 0.4 or any(word in compact for word in PAID):
             continue
         seen.add(role.index)
         values.append(_signed(role, amounts[role.index].value))
@@ -308,37 +266,3 @@ def _lines_agree(lines: Decimal, total: Decimal, tax: Decimal, extras: set[Decim
     return any(_near(lines + extra, total) or (tax and _near(lines + tax + extra, total)) for extra in extras) or (
         net is not None and _near(lines, net)
     )
-
-
-def _conflicts(
-    best: Role,
-    proofs: Sequence[str],
-    roles: Mapping[str, Sequence[Role]],
-    amounts: Sequence[Amount],
-    words: Decimal | None,
-    others: Sequence[Role],
-) -> Iterator[str]:
-    value = amounts[best.index].value
-    if words is not None and "words" not in proofs:
-        yield "words_disagree"
-    net, taxes = _first(roles, "net", best.index), roles.get("tax", ())
-    if not proofs and net and taxes and amounts[net.index].value != value:
-        yield "sum_disagrees"
-    if "net_plus_tax" in proofs and not any(
-        _is_due(role) and amounts[role.index].value != value for role in others
-    ):
-        return
-    paid = [
-        role
-        for role in roles.get("other_amount", ())
-        if role.score > 0.4
-        and amounts[role.index].value != 0
-        and any(word in role.label.span.segment.folded.compact for word in _PAID)
-    ]
-    due = [role for role in others if _is_due(role) and amounts[role.index].value != value and role.score > 0.5]
-    if due or (paid and _is_due(best)):
-        yield "amount_due_differs"
-
-
-def _is_due(role: Role) -> bool:
-    return any(word in role.label.span.segment.folded.compact for word in _DUE)

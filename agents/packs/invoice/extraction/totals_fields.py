@@ -23,6 +23,7 @@ def total_field(sheet: Sheet, amounts: Sequence[Amount], reckoning: Reckoning, p
     unnamed = best.label.kind != "total"
     note.doubt(0.75, "no_label", when=unnamed)
     note.doubt(0.93, "label_weak", when=best.label.strength < 0.8 and best.label.exact)
+    note.doubt(0.88, "label_qualified", when=best.label.qualified)
     note.doubt(0.92, "label_misread", when=not best.label.exact)
     note.doubt(0.5 + 0.65 * best.link_score, "far_from_label", when=best.link_score < 0.75)
     note.doubt(
@@ -41,6 +42,9 @@ def total_field(sheet: Sheet, amounts: Sequence[Amount], reckoning: Reckoning, p
         note.doubt(factor, conflict, when=conflict in reckoning.conflicts)
     for proof, share in (("net_plus_tax", 0.7), ("tax_table", 0.6), ("lines_sum", 0.5), ("words", 0.7)):
         note.support(share, proof, when=proof in reckoning.proofs)
+    for conflict in ("two_totals", "earlier_balance_included"):
+        # The sums speak for either reading, so that their support does not help.
+        note.doubt(0.79, conflict, when=conflict in reckoning.conflicts)
     confidence = note.result()
     return Field(
         name="total",
