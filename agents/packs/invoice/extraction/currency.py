@@ -72,9 +72,14 @@ def choose_currency(
     note = Assessment()
     if len(meanings(source.mark)) > 1 and code not in spoken:
         note.doubt(_belief(source.mark, code, setting), "mark_has_several_meanings")
-    elif share < 0.8:
+    if share < 0.8:
         beside_total = any(code in meanings(mark) for mark in total_marks)
         note.doubt(0.92 if beside_total and share > 0.5 else 0.5 + 0.5 * share, "several_currencies")
+    note.doubt(
+        0.8,
+        "total_in_another_currency",
+        when=any(_beside_total(sheet, labels, sources[other]) for other in ranked[1:]),
+    )
     note.doubt(0.75, "country_speaks_against", when=_against(source.mark, code, signs, setting))
     note.doubt(0.85, "mark_not_beside_amount", when=source.place == "cell" and not total_marks)
     note.doubt(0.75, "mark_in_sentence", when=source.place == "text" and not total_marks)
@@ -149,6 +154,14 @@ def _signs(
             yield _Sign(
                 span=Span(segment=segment, start=first, end=last), mark=match.group(), weight=weight, place=place
             )
+
+
+def _beside_total(sheet: Sheet, labels: Sequence[Label], sign: _Sign) -> bool:
+    row = sheet.row_of[sign.span.segment.index]
+    return sign.place == "amount" and any(
+        label.kind == "total" and not label.is_head and sheet.row_of[label.segment.index] == row
+        for label in labels
+    )
 
 
 def _against(mark: str, code: str, signs: Sequence[_Sign], setting: Setting) -> bool:

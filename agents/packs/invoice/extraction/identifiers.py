@@ -199,7 +199,11 @@ def _assess(
     chosen = identifiers[best.value]
     label = best.link.label
     wanted = compacted(chosen.value)
-    repeated = len(wanted) >= 4 and sum(wanted in segment.folded.compact for segment in sheet.segments) > 1
+    repeated = (
+        len(wanted) >= 4
+        and chosen.shape >= 0.95
+        and sum(wanted in segment.folded.compact for segment in sheet.segments) > 1
+    )
     note = Assessment()
     note.doubt(0.88, "label_is_title", when=label.kind == "title")
     note.doubt(0.9, "label_weak", when=label.kind == "number" and label.strength < 0.8 and label.exact)

@@ -83,12 +83,25 @@ _FILLERS = frozenset(
         "tva",
         "iva",
         "btw",
+        "by",
+        "which",
+        "davon",
+        "darin",
+        "enthalten",
+        "waarvan",
+        "before",
     ]
 )
 _CODE = re.compile("|".join(CODES))
 _FUZZY_STRENGTH = 0.85
 _COMMON_UP_TO = 7
 """Listed labels up to this length are words that other labels are made of, too."""
+_REFERRING = re.compile(
+    r"\b(?:for|original\w*|initial\w*|cancel\w*|replac\w*|correct\w*|revers\w*|relat\w*|referenc\w*|concern\w*"
+    r"|previous|prior|against|zu|zur|betr\w*|bezug|storn\w*|ersetzt|korrigiert|urspr\w+|unsere|d'origine|annul\w*"
+    r"|remplace|rectifi\w*|betref\w*|oorspronk\w+|vervangt|anula|sustituye|referencia|original)\s(?:\w+\s)?$"
+)
+"""Words before a label that make it speak of another document: ``Original invoice date``, ``for invoice no``."""
 _QUALIFYING = frozenset({"other_id", "other_date", "date", "due", "quantity", "other_amount"})
 """Kinds of labels that make a common word right behind them part of themselves: ``Terminal #``."""
 _CAREFUL = 4
@@ -163,7 +176,14 @@ def _joined_by_slash(found: list[Label]) -> list[Label]:
 
 def _weighed(label: Label, found: Sequence[Label]) -> Label:
     factor = _in_context(label, found)
-    common = label.strength <= WEAK or sum(char.isalnum() for char in label.span.text) <= _COMMON_UP_TO
+    common = (
+        label.strength <= WEAK
+        or label.kind == "total"
+        or sum(char.isalnum() for char in label.span.text) <= _COMMON_UP_TO
+    )
+    before = label.segment.folded.plain[: label.segment.folded.plain_at.index(label.span.start)]
+    if label.kind in {"number", "date", "total"} and _REFERRING.search(before):
+        return replace(label, strength=label.strength * min(factor, 0.5), qualified=True)
     if common and any(
         other.kind in _QUALIFYING and not label.segment.text[other.span.end : label.span.start].strip(" -")
         for other in found

@@ -13,7 +13,7 @@ from agents.packs.invoice.extraction.relation import Neighbours
 _LEGAL_FORM = re.compile(
     r"(?<![a-z0-9])(?:gmbh|mbh|ag|kg|ohg|e\.?\s?k\.?|gbr|ug|ltd|limited|llc|llp|inc|corp|corporation|plc|co\.|company"
     r"|b\.?\s?v\.?|n\.?\s?v\.?|v\.?o\.?f\.?|s\.?\s?a\.?|s\.?a\.?s\.?|sasu|s\.?a\.?r\.?l\.?|eurl|sci|s\.?\s?l\.?\s?u?\.?"
-    r"|s\.?r\.?l\.?|s\.?p\.?a\.?|lda|pty|oy|ab|a/s"
+    r"|s\.?r\.?l\.?|s\.?p\.?a\.?|lda|pty|oy|(?<!\d )ab|a/s"
     r"|aps|sp\. z o\.?\s?o\.?|kft|s\.r\.o\.|pte|bhd|sdn|gesellschaft)(?![a-z])"
     r"|公司|厂|商行|集团|株式会社|事务所|经营部|中心|店"
 )
@@ -24,6 +24,9 @@ _CONTACT = re.compile(
     r"@|capital|siret|\brcs\b|registergericht|amtsgericht|handelsregister|www\.|https?:"
     r"|\btel|\bfax|phone|\biban\b|\bbic\b|telefon|电话"
 )
+
+_HEAD = 0.25
+"""Share of the page's height that a letterhead stands in."""
 
 
 def choose_parties(sheet: Sheet, labels: Sequence[Label], neighbours: Neighbours) -> tuple[Field, Field]:
@@ -59,7 +62,11 @@ def _name_spans(segment: Segment, labels: Sequence[Label]) -> list[Span]:
     others = [
         label for label in own if label.kind not in {"supplier", "buyer", "column"} and label.span.start >= start
     ]
-    if sum(char.isalpha() for char in body) < 3 or (others and not _LEGAL_FORM.search(segment.folded.plain)):
+    if (
+        text[start : start + 1] == "/"
+        or sum(char.isalpha() for char in body) < 3
+        or (others and not _LEGAL_FORM.search(segment.folded.plain))
+    ):
         return []
     end = start + len(text[start:end].rstrip())
     return [Span(segment=segment, start=start, end=end)] if end > start else []
@@ -88,8 +95,10 @@ def _supplier_score(sheet: Sheet, span: Span, labels: Sequence[Label], neighbour
         else 0
     )
     score = 0.9 * _labelled(span, "supplier", labels, neighbours)
-    score += 0.35 * legal + 0.3 * min(repeats, 2) * (0.5 + 0.5 * legal) / 1.5
-    score += 0.3 * max(0.0, 1 - depth / 0.25) + 0.15 * min(1.0, max(0.0, segment.height / sheet.unit - 1.1) * 2)
+    # A text without a legal form that comes again further down is a town or a kind of goods.
+    told = 1.0 if legal else 0.5 if depth < _HEAD else 0.0
+    score += 0.35 * legal + 0.3 * min(repeats, 2) * told / 1.5
+    score += 0.3 * max(0.0, 1 - depth / _HEAD) + 0.15 * min(1.0, max(0.0, segment.height / sheet.unit - 1.1) * 2)
     score += 0.15 * (depth > 0.85 and legal)
     score -= 0.5 * bool(_CONTACT.search(plain)) + 0.25 * bool(_STREET.search(plain) and not legal)
     score -= 0.4 * (len(span.text.split()) > 7 or len(span.text) > 60) + 0.6 * any(

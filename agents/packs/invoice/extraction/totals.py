@@ -107,22 +107,24 @@ def reckon(
     table = _table_of(amounts[best.index].value, columns.tables)
     if table and "net_plus_tax" not in proofs:
         taxes = table.taxes
+    disagreeing = ("lines_disagree",) if line_sum and not proofs else ()
     return Reckoning(
         total=best,
         net=net,
         taxes=taxes,
         ranked=tuple((role, score) for role, score, _ in scored),
         proofs=tuple(proofs),
-        conflicts=tuple(
-            conflicts(
+        conflicts=(
+            *disagreeing,
+            *conflicts(
                 best,
                 proofs,
                 roles,
                 amounts,
                 words,
                 _first(roles, "net", best.index),
-                [(role, proofs) for role, _, proofs in scored[1:]],
-            )
+                [(role, theirs) for role, _, theirs in scored[1:]],
+            ),
         ),
         parts_proven="net_plus_tax" in proofs or table is not None or is_shown(sheet, best, taxes, amounts),
     )

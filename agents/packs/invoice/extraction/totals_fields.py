@@ -38,7 +38,12 @@ def total_field(sheet: Sheet, amounts: Sequence[Amount], reckoning: Reckoning, p
     note.doubt(0.6, "separators_ambiguous", when=amount.ambiguous)
     note.doubt(ocr_factor([amount.span.segment.line.confidence]), "ocr_unsure")
     note.doubt(0.9, "not_confirmed_by_sums", when=not reckoning.proofs)
-    for conflict, factor in (("words_disagree", 0.5), ("sum_disagrees", 0.7), ("amount_due_differs", 0.8)):
+    for conflict, factor in (
+        ("words_disagree", 0.5),
+        ("sum_disagrees", 0.7),
+        ("amount_due_differs", 0.8),
+        ("lines_disagree", 0.92),
+    ):
         note.doubt(factor, conflict, when=conflict in reckoning.conflicts)
     for proof, share in (("net_plus_tax", 0.7), ("tax_table", 0.6), ("lines_sum", 0.5), ("words", 0.7)):
         note.support(share, proof, when=proof in reckoning.proofs)
