@@ -27,6 +27,7 @@ _CONTACT = re.compile(
 
 _HEAD = 0.25
 """Share of the page's height that a letterhead stands in."""
+_LOGO = 0.12
 
 
 def choose_parties(sheet: Sheet, labels: Sequence[Label], neighbours: Neighbours) -> tuple[Field, Field]:
@@ -100,6 +101,8 @@ def _supplier_score(sheet: Sheet, span: Span, labels: Sequence[Label], neighbour
     score += 0.35 * legal + 0.3 * min(repeats, 2) * told / 1.5
     score += 0.3 * max(0.0, 1 - depth / _HEAD) + 0.15 * min(1.0, max(0.0, segment.height / sheet.unit - 1.1) * 2)
     score += 0.15 * (depth > 0.85 and legal)
+    # A logo: larger than the text, at the very top, and named again in an address, a footer or a payment slip.
+    score += 0.25 * (depth < _LOGO and segment.height > 1.3 * sheet.unit and repeats > 0)
     score -= 0.5 * bool(_CONTACT.search(plain)) + 0.25 * bool(_STREET.search(plain) and not legal)
     score -= 0.4 * (len(span.text.split()) > 7 or len(span.text) > 60) + 0.6 * any(
         label.segment is segment and label.kind in {"title", "number", "date", "total", "column"} and not legal
