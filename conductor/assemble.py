@@ -33,7 +33,9 @@ def check_answer(
     markdown = output.get("markdown")
     if not isinstance(markdown, str) or not markdown.strip():
         raise AnswerIncomplete("the answer has no text", evidence=["markdown is missing or empty"])
-    language = str(request.get("language") or "")
+    # A report about a document is in its pack's language: it must not be withheld for the words sent beside it.
+    about_document = request.get("payload_kind") or request.get("attachments")
+    language = "" if about_document else str(request.get("language") or "")
     if language.startswith(("zh", "en")) and is_chinese(markdown) != language.startswith("zh"):
         raise AnswerIncomplete(
             f"the answer is not in the language that was asked for, {language!r}", evidence=[markdown[:120]]
@@ -52,7 +54,7 @@ def check_answer(
             f"the answer cites {', '.join(unknown[:_SHOWN])}, which no step named",
             evidence=[f"known sources: {', '.join(sorted(known))}"],
         )
-    return ("answer_language", "answer_sources")
+    return ("answer_language", "answer_sources") if language else ("answer_sources",)
 
 
 def assemble(state: TaskState) -> result_pb2.Result:
