@@ -98,8 +98,9 @@ class Worker:
     async def _run_leased(self, lease: Lease) -> None:
         running = asyncio.create_task(self._runner.run(lease.task_id))
         renewing = asyncio.create_task(self._renew(lease, running))
+        ended = False
         try:
-            await running
+            ended = (await running).ended
             self._crashes.pop(lease.task_id, None)
         except asyncio.CancelledError:
             if renewing.done() and not self._stopping.is_set():
@@ -110,7 +111,9 @@ class Worker:
             await self._crashed(lease.task_id, error)
         finally:
             await _end(running, renewing)
-            await self._bus.release(lease)
+            # A task that has ended is never leased again: giving it back would be one commit in eight for nothing.
+            if not ended:
+                await self._bus.release(lease)
 
     async def _renew(self, lease: Lease, running: asyncio.Task[TaskState]) -> None:
         while True:

@@ -195,8 +195,11 @@ def release(connection: sqlite3.Connection, task_id: str, worker_id: str) -> boo
 
 
 def drop_leases(connection: sqlite3.Connection) -> None:
-    """Take every lease away."""
-    connection.execute("UPDATE tasks SET lease_worker = '', lease_until_us = 0 WHERE lease_worker <> ''")
+    """Take every lease away; tasks that have ended keep theirs, which nobody gives back and nobody asks for."""
+    connection.execute(
+        "UPDATE tasks SET lease_worker = '', lease_until_us = 0"
+        " WHERE status NOT IN (6, 7, 8, 9) AND lease_worker <> ''"
+    )
 
 
 def effect(connection: sqlite3.Connection, key: str) -> bytes | None:

@@ -16,7 +16,7 @@ from cloud.bus.embedded import EmbeddedBus
 from cloud.bus.schema import DatabaseCorrupt, EventLogTooNew
 from conductor.bus import Durability
 from podium.errors import InternalError, ServerUnavailable, StorageFull
-from tests.contract.bus.scenario import LEASE, RUNNING, Clock, accepted, in_loop, step
+from tests.contract.bus.scenario import LEASE, RUNNING, WAITING, Clock, accepted, in_loop, step
 
 
 @in_loop
@@ -153,6 +153,20 @@ async def test_leases_of_a_dead_process_are_dropped_by_the_only_one(tmp_path: Pa
     assert await careful.lease("new", duration=LEASE) is None
     await careful.close()
     alone = await EmbeddedBus.open(path, clock=Clock(), alone=True)
+    assert await alone.lease("new", duration=LEASE) is not None
+    await alone.close()
+
+
+@in_loop
+async def test_the_lease_of_a_task_that_was_parked_when_its_process_died_is_dropped_too(tmp_path: Path) -> None:
+    path = tmp_path / "events.sqlite"
+    first = await EmbeddedBus.open(path, clock=Clock())
+    task_id = (await first.accept(accepted())).task_id
+    assert await first.lease("dead", duration=LEASE) is not None
+    await first.append(task_id, [step(task_id)], expected_sequence=1, status=WAITING)
+    await first.close()
+    alone = await EmbeddedBus.open(path, clock=Clock(), alone=True)
+    await alone.append(task_id, [step(task_id)], expected_sequence=2, status=RUNNING)
     assert await alone.lease("new", duration=LEASE) is not None
     await alone.close()
 
