@@ -18,7 +18,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
 from agents.canonical import sha256_of
-from podium.errors import CapabilityDenied, DataCorrupt
+from podium.errors import CapabilityDenied, CapabilityExpired, DataCorrupt
 
 _ALGORITHM = "HS256"
 _KEY_BYTES = 32
@@ -79,8 +79,8 @@ class CapabilityAuthority:
         Args:
             key: At least 32 random bytes.
             clock: The present moment, with its time zone. Not the moment a task refers to: that stands still.
-            lifetime: How long a token is good; at least as long as a server may take to come back, because a
-                task that resumes after a crash uses the token it had.
+            lifetime: How long a token is good. A task whose token expired while the server was away has its
+                statements checked anew.
         """
         self._key = OctKey.import_key(key)
         self._clock = clock
@@ -133,8 +133,9 @@ class CapabilityAuthority:
         """Return only if the token permits exactly this grant now.
 
         Raises:
-            CapabilityDenied: it is not a token of this installation, has expired, or is for something else; the
-                message names the first claim that differs, never the token.
+            CapabilityExpired: its time is over.
+            CapabilityDenied: it is not a token of this installation, or is for something else; the message names
+                the first claim that differs, never the token.
         """
         try:
             claims = jwt.decode(token, self._key, algorithms=[_ALGORITHM]).claims
@@ -143,9 +144,7 @@ class CapabilityAuthority:
         if claims.get("iss") != _ISSUER:
             raise CapabilityDenied("the capability token was not issued by the security agent")
         if not isinstance(claims.get("exp"), int) or self._clock().timestamp() >= claims["exp"]:
-            raise CapabilityDenied(
-                "the capability token has expired", next_step="Run the security agent again for this statement."
-            )
+            raise CapabilityExpired("the capability token has expired")
         for name, expected in grant.claims().items():
             if claims.get(name) != expected:
                 raise CapabilityDenied(f"the capability token is for another {_CLAIM_NAMES.get(name, name)}")

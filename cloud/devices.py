@@ -23,6 +23,7 @@ from conductor.journal import timestamp_of
 from podium.errors import (
     AgentCrashed,
     AgentError,
+    DeviceLost,
     DeviceOffline,
     InvalidRequest,
     LimitExceeded,
@@ -134,7 +135,8 @@ class DeviceHub:
         """Send the step and wait for its raw output; being cancelled takes the step back.
 
         Raises:
-            DeviceOffline: the device is not connected, or its connection ended before the answer.
+            DeviceOffline: the device is not connected.
+            DeviceLost: its connection ended before the answer.
             DeviceCannot: it does not offer the agent.
             AgentError: what the device says went wrong.
         """
@@ -244,7 +246,7 @@ class DeviceHub:
         for pending in device.pending.values():
             if not pending.outcome.done():
                 pending.outcome.set_exception(
-                    DeviceOffline(
+                    DeviceLost(
                         f"device {device.device_id} lost its connection during the step",
                         agent=pending.request.agent,
                     )

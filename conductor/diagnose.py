@@ -12,6 +12,7 @@ from datetime import datetime
 from agents.registry import AgentRegistry
 from conductor.history import Attempt, History, read_history
 from conductor.silent_faults import SURE_ENOUGH, Sign, empty_list, signs
+from conductor.state import moment
 from conductor.tracing import culprit
 from podium.errors import DataCorrupt
 from podium.v1 import event_pb2, status_pb2
@@ -21,6 +22,7 @@ _OWN_FAULTS = frozenset(
         "AGENT_TIMEOUT",
         "ANSWER_INCOMPLETE",
         "ANSWER_WITHOUT_SOURCE",
+        "DEVICE_LOST",
         "DEVICE_OFFLINE",
         "LOW_CONFIDENCE",
         "OUTPUT_CONTRACT_BROKEN",
@@ -98,7 +100,7 @@ def _broken_log(history: History, error: DataCorrupt) -> Diagnosis:
         step=step,
         uid=known.uid if known is not None else "",
         agent=known.acting_agent if known is not None else "",
-        time=event.header.time.ToDatetime() if event is not None else None,
+        time=moment(event.header.time) if event is not None else None,
         evidence=(error.message,),
         explanation=f"the log is broken at event {position}: {error.message}",
     )
@@ -170,7 +172,7 @@ def _by_argument(history: History, failed: Attempt, behind: list[Attempt]) -> tu
 
 def _by_token(history: History, failed: Attempt, behind: list[Attempt]) -> tuple[Attempt, str] | None:
     """Permission was refused: whoever issued the token is at fault, where there is one."""
-    if _code(failed) != "CAPABILITY_DENIED":
+    if _code(failed) not in ("CAPABILITY_DENIED", "CAPABILITY_EXPIRED"):
         return None
     for name, (uid, _) in failed.origins.items():
         if "token" in name and (before := history.done(uid)) is not None:

@@ -15,6 +15,8 @@ from conductor.progress import StepProgress, TaskState
 from podium.errors import (
     AgentError,
     CapabilityDenied,
+    CapabilityExpired,
+    DeviceLost,
     DeviceOffline,
     InputContractBroken,
     InternalError,
@@ -24,7 +26,7 @@ from podium.errors import (
 from podium.v1 import result_pb2, status_pb2
 
 _HARMLESS = (InputContractBroken, CapabilityDenied, DeviceOffline)
-"""Errors raised before the agent acts: a write certainly did not happen."""
+"""Errors raised before the agent acts: a write certainly did not happen (but see `DeviceLost`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,6 @@ def on_failure(
     spec: AgentSpec,
     alternatives: Sequence[str],
     degradable: bool,
-    can_replan: bool,
     policy: FailurePolicy,
     now: datetime,
 ) -> Decision:
@@ -77,13 +78,14 @@ def on_failure(
         spec: The agent that failed.
         alternatives: Agents that could take the step over, best first; those tried before are left out here.
         degradable: The plan can be finished without the step.
-        can_replan: A new plan could help; False once planning without the agent was tried in vain.
         policy: How much is tried.
         now: The present moment.
     """
-    if isinstance(error, DeviceOffline) and (wait := _wait_for_device(state, step, policy, now)):
+    # A device that was lost during the step may have written before: only an idempotent write waits for it.
+    unsure = isinstance(error, DeviceLost) and not is_idempotent(spec)
+    if isinstance(error, DeviceOffline) and not unsure and (wait := _wait_for_device(state, step, policy, now)):
         return wait
-    if spec.side_effects == "write" and not isinstance(error, _HARMLESS):
+    if spec.side_effects == "write" and (unsure or not isinstance(error, _HARMLESS)):
         return _after_uncertain_write(step, error, spec, policy)
     if error.retryable and not isinstance(error, DeviceOffline) and step.failures < spec.sla.retries:
         return _retry(step, error, policy)
@@ -91,7 +93,7 @@ def on_failure(
         # The request, a limit or stored data is at fault: another agent or a person cannot help.
         return Decision(recovery=status_pb2.RECOVERY_FAIL, reason="no other agent could do better")
     if isinstance(error, CapabilityDenied):
-        return Decision(recovery=status_pb2.RECOVERY_FAIL, reason="permission is not worked around")
+        return _not_permitted(state, error, policy)
     tried = {*step.agents_tried, spec.name}
     if fresh := [name for name in alternatives if name not in tried]:
         return Decision(
@@ -99,7 +101,7 @@ def on_failure(
         )
     if degradable:
         return Decision(recovery=status_pb2.RECOVERY_DEGRADE, reason="the answer can do without this step")
-    if can_replan and state.replans < policy.max_replans and not isinstance(error, DeviceOffline):
+    if state.replans < policy.max_replans and not isinstance(error, DeviceOffline):
         return Decision(recovery=status_pb2.RECOVERY_REPLAN, reason="a new plan may avoid the agent")
     return give_up(policy)
 
@@ -146,6 +148,12 @@ def _after_uncertain_write(
 def is_idempotent(spec: AgentSpec) -> bool:
     """Whether a write agent may be asked again under the same idempotency key (`settings.idempotent: true`)."""
     return spec.side_effects != "write" or spec.settings.get("idempotent") is True
+
+
+def _not_permitted(state: TaskState, error: CapabilityDenied, policy: FailurePolicy) -> Decision:
+    if isinstance(error, CapabilityExpired) and state.replans < policy.max_replans:
+        return Decision(recovery=status_pb2.RECOVERY_REPLAN, reason="the permission is asked for anew")
+    return Decision(recovery=status_pb2.RECOVERY_FAIL, reason="permission is not worked around")
 
 
 def _wait_for_device(

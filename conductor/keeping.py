@@ -6,6 +6,7 @@ waits for a person keeps its name, hence its idempotency key.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from agents.canonical import canonical_json
@@ -32,7 +33,7 @@ def may_be_kept(step: StepProgress) -> bool:
 
 
 def kept_steps(
-    state: TaskState, plan: Plan, request: Mapping[str, Any], registry: AgentRegistry
+    state: TaskState, plan: Plan, request: Mapping[str, Any], registry: AgentRegistry, *, now: datetime
 ) -> tuple[event_pb2.KeptStep, ...]:
     """Pairs of old and new index.
 
@@ -41,8 +42,13 @@ def kept_steps(
         plan: The new plan.
         request: The normalised request that the new plan refers to.
         registry: Questions to the caller are never kept: asking again is what a new plan means by them.
+        now: The present moment: an output that says when it `expires` is not kept past that.
     """
-    left = [step for step in state.steps if may_be_kept(step) and not asks_caller(registry.find(step.tool))]
+    left = [
+        step
+        for step in state.steps
+        if may_be_kept(step) and not asks_caller(registry.find(step.tool)) and not _expired(step, now)
+    ]
     outputs: dict[int, Any] = {}
     pairs: list[event_pb2.KeptStep] = []
     for index, step in enumerate(plan.steps):
@@ -57,6 +63,17 @@ def kept_steps(
         if match.output is not None:
             outputs[index] = match.output.value
     return tuple(pairs)
+
+
+def _expired(step: StepProgress, now: datetime) -> bool:
+    expires = step.output.value.get("expires") if step.output is not None else None
+    if not isinstance(expires, str):
+        return False
+    try:
+        moment = datetime.fromisoformat(expires)
+    except ValueError:
+        return False  # another agent's word for something else
+    return moment.tzinfo is not None and moment <= now
 
 
 def _given(step: Step, request: Mapping[str, Any], outputs: Mapping[int, Any]) -> bytes | None:

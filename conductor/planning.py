@@ -14,7 +14,7 @@ from conductor.progress import StepProgress, TaskState
 from conductor.request import build_request
 from conductor.verify import PlanRejected, VerifiedPlan, verified
 from conductor.wiring import Wiring
-from podium.errors import PodiumError
+from podium.errors import CapabilityExpired, PodiumError
 from podium.v1 import event_pb2, status_pb2
 
 
@@ -88,6 +88,9 @@ class PlanOffice:
             )
             if asking is not None and not _answered_since(state):
                 return asking
+        if state.plan is not None and _permission_expired(state):
+            # Nothing is wrong with the plan: its steps from the one that permits on are done again.
+            return Proposal(plan=state.plan, answer=state.answer_step, planner=state.planner, origin=state.origin)
         proposal = await self._wiring.planner.propose(situation)
         if repeated := {step.tool for step in proposal.plan.steps} & state.avoid:
             raise NoPlan(f"the planner came back to {', '.join(sorted(repeated))}, which failed for good")
@@ -110,7 +113,7 @@ class PlanOffice:
                 )
             )
             raise
-        kept = () if state.plan is None else kept_steps(state, plan.plan, _request(state), self._wiring.registry)
+        kept = () if state.plan is None else self._kept(state, plan.plan)
         journal.record(
             event_pb2.PlanAdopted(
                 plan=plan.plan.to_proto(),
@@ -169,8 +172,12 @@ class PlanOffice:
         """
         carried = [step.index for step in state.steps if may_be_kept(step)]
         plan = _carrying(state, carried, asking).plan
-        kept = {pair.old_index for pair in kept_steps(state, plan, _request(state), self._wiring.registry)}
+        kept = {pair.old_index for pair in self._kept(state, plan)}
         return _carrying(state, [index for index in carried if index in kept], asking)
+
+    def _kept(self, state: TaskState, plan: Plan) -> tuple[event_pb2.KeptStep, ...]:
+        wiring = self._wiring
+        return kept_steps(state, plan, _request(state), wiring.registry, now=wiring.clock())
 
     def _only_asks(self, proposal: Proposal) -> bool:
         return all(asks_caller(self._wiring.registry.find(step.tool)) for step in proposal.plan.steps)
@@ -179,6 +186,15 @@ class PlanOffice:
 def _request(state: TaskState) -> dict[str, object]:
     request: dict[str, object] = state.request.value if state.request is not None else {}
     return request
+
+
+def _permission_expired(state: TaskState) -> bool:
+    return not _answered_since(state) and any(
+        step.status == status_pb2.STEP_STATUS_FAILED
+        and step.error is not None
+        and step.error.code == CapabilityExpired.code
+        for step in state.steps
+    )
 
 
 def _answered_since(state: TaskState) -> bool:

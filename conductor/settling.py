@@ -98,7 +98,6 @@ class Settler:
             spec=agent.spec,
             alternatives=self._alternatives(state, step, agent),
             degradable=state.plan is not None and self._degradable(state.plan, state.answer_step, step.index),
-            can_replan=True,
             policy=self._wiring.settings.failure_policy,
             now=self._wiring.clock(),
         )

@@ -8,7 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from conductor.document import JsonDocument
 from conductor.progress import Changes, FailureNote, OpenReview, StepProgress, TaskState
-from podium.errors import DataCorrupt
+from podium.errors import CapabilityExpired, DataCorrupt
 from podium.v1 import event_pb2, result_pb2, status_pb2
 
 
@@ -101,6 +101,8 @@ def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
     elif recovery in _WAITING:
         status = status_pb2.STEP_STATUS_WAITING
     tried = step.agents_tried or (step.tool,)
+    # The agent that was given an expired permission did nothing wrong: the new plan asks it again.
+    blamed = recovery == status_pb2.RECOVERY_REPLAN and payload.error.code != CapabilityExpired.code
     note = FailureNote(
         uid=step.uid,
         agent=payload.error.agent or step.acting_agent,
@@ -122,7 +124,7 @@ def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
             ended_at=now,
         ),
         failures=(*state.failures, note),
-        avoid=state.avoid | frozenset(tried) if recovery == status_pb2.RECOVERY_REPLAN else state.avoid,
+        avoid=state.avoid | frozenset(tried) if blamed else state.avoid,
         replan_reason=_reason(step, payload) if recovery in _NEW_PLAN else state.replan_reason,
     )
 

@@ -11,7 +11,7 @@ from conductor.progress import StepProgress, TaskState
 from conductor.settling import Settler
 from conductor.state import fold
 from conductor.wiring import Wiring
-from podium.errors import DeviceOffline
+from podium.errors import DeviceLost, DeviceOffline
 from podium.v1 import event_pb2, status_pb2
 
 PARKED = (
@@ -22,6 +22,7 @@ PARKED = (
 """Statuses in which no worker holds a task."""
 _PAGE = 200
 _LONGEST_PAUSE_S = 60
+_AWAY = frozenset({DeviceOffline.code, DeviceLost.code})
 
 
 def attend(journal: Journal, wiring: Wiring, settler: Settler) -> None:
@@ -44,7 +45,7 @@ def attend(journal: Journal, wiring: Wiring, settler: Settler) -> None:
 
 def _rested(state: TaskState, step: StepProgress) -> datetime:
     """From when on a returned device is tried again: one that comes and goes is left alone ever longer."""
-    lost = sum(note.uid == step.uid and note.code == DeviceOffline.code for note in state.failures)
+    lost = sum(note.uid == step.uid and note.code in _AWAY for note in state.failures)
     pause = timedelta(seconds=min(2 ** (lost - 1), _LONGEST_PAUSE_S)) if lost > 1 else timedelta(0)
     return (step.ended_at or step.started_at or datetime.min.replace(tzinfo=UTC)) + pause
 

@@ -18,7 +18,8 @@ class DeviceLink(Protocol):
         """Send the step and wait for its raw output.
 
         Raises:
-            DeviceOffline: the device is not connected, or the connection ended before the answer.
+            DeviceOffline: the device is not connected.
+            DeviceLost: the connection ended before the answer.
             AgentTimeout: there was no answer within the time limit.
         """
         ...

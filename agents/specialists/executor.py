@@ -22,7 +22,8 @@ def execute(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     """Run every statement of `inputs.statements` under the token of the same index.
 
     Raises:
-        CapabilityDenied: a token is missing, expired, or for another statement, task or caller.
+        CapabilityExpired: a token's time is over.
+        CapabilityDenied: a token is missing, or for another statement, task or caller.
         SqlTooManyRows: a result is larger than 5,000 rows; a part of it would mislead.
         SqlTimeout: a statement took longer than 20 s.
     """

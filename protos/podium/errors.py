@@ -17,7 +17,9 @@
     │   ├── ValidatorFailed
     │   ├── LowConfidence
     │   ├── CapabilityDenied      no valid capability token for the action
+    │   │   └── CapabilityExpired
     │   └── DeviceOffline
+    │       └── DeviceLost        it went away while it did the step
     ├── LimitExceeded             a size, quota or budget
     │   └── StorageFull
     ├── ServerUnavailable         not reachable, draining or starting
@@ -160,6 +162,13 @@ class CapabilityDenied(AgentError):
     advice = "The plan must pass the action through the security agent first."
 
 
+class CapabilityExpired(CapabilityDenied):
+    """The capability token was good, and its time is over."""
+
+    code = "CAPABILITY_EXPIRED"
+    advice = "Have the security agent check the action again; a task does so by itself."
+
+
 class DeviceOffline(AgentError):
     """The device that must do a step is not connected."""
 
@@ -167,6 +176,12 @@ class DeviceOffline(AgentError):
     status = StatusCode.UNAVAILABLE
     retryable = True
     advice = "Check the device's power and network; the step runs when it is back, until its deadline."
+
+
+class DeviceLost(DeviceOffline):
+    """The device's connection ended after it was given a step and before it answered."""
+
+    code = "DEVICE_LOST"
 
 
 class LimitExceeded(PodiumError):

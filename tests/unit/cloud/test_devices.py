@@ -12,7 +12,7 @@ from agents.invocation import AgentContext, Caller, Invocation
 from agents.spec import AgentSpec
 from cloud.devices import DeviceCannot, DeviceHub
 from conductor.bus import Acceptance
-from podium.errors import DeviceOffline, StorageFull
+from podium.errors import DeviceLost, DeviceOffline, StorageFull
 from podium.v1 import edge_pb2
 from tests.contract.bus.scenario import in_loop
 
@@ -152,7 +152,7 @@ async def test_steps_of_absent_devices_and_unknown_agents_are_refused_at_once() 
     running = asyncio.create_task(hub.invoke("pi", _invocation()))
     await wire.receive()
     await wire.down.aclose()
-    with pytest.raises(DeviceOffline):
+    with pytest.raises(DeviceLost):
         await running
     assert not hub.online("pi")
 

@@ -12,7 +12,9 @@ from podium.errors import (
     AgentCrashed,
     AgentTimeout,
     CapabilityDenied,
+    CapabilityExpired,
     DataCorrupt,
+    DeviceLost,
     DeviceOffline,
     InputContractBroken,
     InvalidRequest,
@@ -44,7 +46,6 @@ def decide(error: PodiumError, **changes: Any) -> Any:
         "spec": agent_spec("fetch"),
         "alternatives": (),
         "degradable": False,
-        "can_replan": True,
         "policy": FailurePolicy(),
         "now": NOW,
         **changes,
@@ -53,6 +54,7 @@ def decide(error: PodiumError, **changes: Any) -> Any:
 
 
 USED_UP = replace(STEP, failures=1)
+ON_DEVICE = replace(STATE, device_id="pi")
 WRITER = agent_spec("fetch", side_effects="write")
 SAFE_WRITER = agent_spec(
     "fetch", side_effects="write", settings={"callable": "tests.fakes.agents:never_called", "idempotent": True}
@@ -70,9 +72,8 @@ SAFE_WRITER = agent_spec(
         (CRASH, {"step": USED_UP, "alternatives": ("spare",)}, FALLBACK),
         (CRASH, {"step": USED_UP, "alternatives": ("fetch",)}, REPLAN),
         (CRASH, {"step": USED_UP, "degradable": True}, DEGRADE),
-        (CRASH, {"step": USED_UP, "can_replan": False}, REVIEW),
         (CRASH, {"step": USED_UP, "state": replace(STATE, replans=3)}, REVIEW),
-        (CRASH, {"step": USED_UP, "can_replan": False, "policy": FailurePolicy(reviewers=False)}, FAIL),
+        (CRASH, {"step": USED_UP, "policy": FailurePolicy(max_replans=0, reviewers=False)}, FAIL),
         (InputContractBroken("wrong"), {}, REPLAN),
         (InvalidRequest("no image"), {"alternatives": ("spare",)}, FAIL),
         (DataCorrupt("bad bytes"), {}, FAIL),
@@ -81,13 +82,19 @@ SAFE_WRITER = agent_spec(
         (CRASH, {"spec": WRITER, "alternatives": ("spare",)}, REVIEW),
         (CRASH, {"spec": SAFE_WRITER}, RETRY),
         (CRASH, {"spec": SAFE_WRITER, "step": USED_UP, "alternatives": ("spare",)}, REVIEW),
+        (CapabilityExpired("late"), {"alternatives": ("spare",)}, REPLAN),
+        (CapabilityExpired("late"), {"state": replace(STATE, replans=3)}, FAIL),
+        (DeviceOffline("away"), {"spec": WRITER, "state": ON_DEVICE}, WAIT),
+        (DeviceLost("gone"), {"state": ON_DEVICE}, WAIT),
+        (DeviceLost("gone"), {"spec": WRITER, "state": ON_DEVICE}, REVIEW),
+        (DeviceLost("gone"), {"spec": SAFE_WRITER, "state": ON_DEVICE}, WAIT),
         (InputContractBroken("wrong"), {"spec": WRITER, "alternatives": ("spare",)}, FALLBACK),
-        (DeviceOffline("gone"), {"state": replace(STATE, device_id="pi")}, WAIT),
+        (DeviceOffline("gone"), {"state": ON_DEVICE}, WAIT),
         (DeviceOffline("gone"), {}, REVIEW),
         (DeviceOffline("gone"), {"alternatives": ("spare",)}, FALLBACK),
         (
             DeviceOffline("gone"),
-            {"state": replace(STATE, device_id="pi"), "step": replace(STEP, device_deadline=NOW)},
+            {"state": ON_DEVICE, "step": replace(STEP, device_deadline=NOW)},
             REVIEW,
         ),
     ],
