@@ -75,11 +75,7 @@ def choose_currency(
     if share < 0.8:
         beside_total = any(code in meanings(mark) for mark in total_marks)
         note.doubt(0.92 if beside_total and share > 0.5 else 0.5 + 0.5 * share, "several_currencies")
-    note.doubt(
-        0.8,
-        "total_in_another_currency",
-        when=any(_beside_total(sheet, labels, sources[other]) for other in ranked[1:]),
-    )
+    note.doubt(0.8, "total_in_another_currency", when=_other_total(sheet, labels, signs, code))
     note.doubt(0.75, "country_speaks_against", when=_against(source.mark, code, signs, setting))
     note.doubt(0.85, "mark_not_beside_amount", when=source.place == "cell" and not total_marks)
     note.doubt(0.75, "mark_in_sentence", when=source.place == "text" and not total_marks)
@@ -156,11 +152,13 @@ def _signs(
             )
 
 
-def _beside_total(sheet: Sheet, labels: Sequence[Label], sign: _Sign) -> bool:
-    row = sheet.row_of[sign.span.segment.index]
-    return sign.place == "amount" and any(
-        label.kind == "total" and not label.is_head and sheet.row_of[label.segment.index] == row
-        for label in labels
+def _other_total(sheet: Sheet, labels: Sequence[Label], signs: Sequence[_Sign], code: str) -> bool:
+    """True when a row with a total's label shows the mark of another currency."""
+    rows = {sheet.row_of[label.segment.index] for label in labels if label.kind == "total" and not label.is_head}
+    return any(
+        code not in meanings(sign.mark) and sheet.row_of[sign.span.segment.index] in rows
+        for sign in signs
+        if sign.place != "text"
     )
 
 

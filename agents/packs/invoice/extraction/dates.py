@@ -75,6 +75,8 @@ class DateFound:
     certainty: float = 1.0
     """How sure the order of day and month is."""
     short_year: bool = False
+    torn: bool = False
+    """True when only one of day and month is padded with a zero: the OCR may have lost a digit of the other."""
 
 
 def find_dates(segments: Sequence[Segment]) -> list[DateFound]:
@@ -145,7 +147,10 @@ def _read(segment: Segment, match: re.Match[str], style: str) -> DateFound | Non
         _plain(span, year, a, b, style) if style in {"ymd", "cjk", "bare"} else _numeric(span, a, b, year, short)
     )
     # Two kinds of separators in one date are an OCR slip, and then a digit may be one too.
-    return replace(date, certainty=date.certainty * 0.85) if date and mixed else date
+    torn = {parts["a"][:1] == "0", parts["b"][:1] == "0"} == {True, False} and min(
+        len(parts["a"]), len(parts["b"])
+    ) == 1
+    return replace(date, certainty=date.certainty * (0.85 if mixed else 1.0), torn=torn) if date else None
 
 
 def _numeric(span: Span, a: int, b: int, year: int, short: bool) -> DateFound | None:

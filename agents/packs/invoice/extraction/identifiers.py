@@ -207,7 +207,7 @@ def _assess(
     note = Assessment()
     note.doubt(0.88, "label_is_title", when=label.kind == "title")
     note.doubt(0.9, "label_weak", when=label.kind == "number" and label.strength < 0.8 and label.exact)
-    note.doubt(0.85, "label_qualified", when=label.kind == "number" and label.qualified)
+    note.doubt(0.85, "label_qualified", when=label.qualified and (label.kind == "number" or label.strength < 0.4))
     note.doubt(0.85, "no_title_near", when=label.kind == "number" and label.exact and alone)
     note.doubt(0.93, "label_misread", when=not label.exact)
     note.doubt(0.55 + 0.6 * best.link.score, "far_from_label", when=best.link.score < 0.72)

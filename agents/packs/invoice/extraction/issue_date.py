@@ -138,6 +138,7 @@ def _field(
 
 def _doubt_date(note: Assessment, date: DateFound) -> None:
     note.doubt(max(0.3, date.certainty), "day_month_order", when=date.certainty < 0.97)
+    note.doubt(0.78, "digit_lost", when=date.torn)
     note.doubt(0.5, "implausible_year", when=not _EARLIEST <= date.day <= _LATEST)
     note.doubt(0.9, "eight_digits", when=date.style == "bare")
     note.doubt(ocr_factor([date.span.segment.line.confidence]), "ocr_unsure")

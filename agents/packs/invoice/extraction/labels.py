@@ -10,6 +10,7 @@ from rapidfuzz.distance import Levenshtein
 from agents.packs.invoice.extraction.folding import Folded, is_wide
 from agents.packs.invoice.extraction.frame import Segment, Span
 from agents.packs.invoice.extraction.lexicon import LONGEST, PHRASES, WEAK, Phrase
+from agents.packs.invoice.extraction.lexicon_words import FILLERS, GENERIC, PLAIN
 from agents.packs.invoice.extraction.marks import CODES
 from agents.packs.invoice.extraction.stems import guess
 
@@ -18,80 +19,6 @@ _FUZZY = {
     for length in range(5, 34)
 }
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FILLERS = frozenset(
-    [
-        "the",
-        "of",
-        "der",
-        "die",
-        "das",
-        "la",
-        "le",
-        "les",
-        "de",
-        "du",
-        "des",
-        "del",
-        "el",
-        "het",
-        "van",
-        "is",
-        "est",
-        "es",
-        "ist",
-        "your",
-        "our",
-        "ihre",
-        "unsere",
-        "votre",
-        "notre",
-        "uw",
-        "onze",
-        "su",
-        "nuestra",
-        "in",
-        "and",
-        "und",
-        "et",
-        "en",
-        "y",
-        "invoice",
-        "rechnung",
-        "facture",
-        "factuur",
-        "factura",
-        "no",
-        "nr",
-        "eur",
-        "zu",
-        "zum",
-        "am",
-        "vom",
-        "on",
-        "zzgl",
-        "inkl",
-        "incl",
-        "inc",
-        "plus",
-        "gesetzl",
-        "gesetzliche",
-        "total",
-        "dont",
-        "vat",
-        "mwst",
-        "ust",
-        "tva",
-        "iva",
-        "btw",
-        "by",
-        "which",
-        "davon",
-        "darin",
-        "enthalten",
-        "waarvan",
-        "before",
-    ]
-)
 _CODE = re.compile("|".join(CODES))
 _FUZZY_STRENGTH = 0.85
 _COMMON_UP_TO = 7
@@ -182,7 +109,7 @@ def _weighed(label: Label, found: Sequence[Label]) -> Label:
         or sum(char.isalnum() for char in label.span.text) <= _COMMON_UP_TO
     )
     before = label.segment.folded.plain[: label.segment.folded.plain_at.index(label.span.start)]
-    if label.kind in {"number", "date", "total"} and _REFERRING.search(before):
+    if label.kind in {"number", "title", "date", "total"} and _REFERRING.search(before):
         return replace(label, strength=label.strength * min(factor, 0.5), qualified=True)
     if common and any(
         other.kind in _QUALIFYING and not label.segment.text[other.span.end : label.span.start].strip(" -")
@@ -200,8 +127,8 @@ def _in_context(label: Label, found: Sequence[Label]) -> float:
     end = min((other.span.start for other in found if other.span.start >= span.end), default=len(text))
     before = re.split(r"[:：;|·•]", text[start : span.start])[-1]
     after = re.split(r"[:：\d#$€£¥￥(]", text[span.end : end], maxsplit=1)[0]
-    lead = [word for word in _WORD.findall(before.lower()) if word not in _FILLERS]
-    tail = [word for word in _WORD.findall(after.lower()) if word not in _FILLERS]
+    lead = [word for word in _WORD.findall(before.lower()) if word not in FILLERS]
+    tail = [word for word in _WORD.findall(after.lower()) if word not in FILLERS]
     factor = 1.0 if not lead else 0.75 if len(lead) == 1 else 0.5
     if re.search(r"\d\s*(?:days?|tagen?|jours?|dagen|d.as|giorni|天)\b", before.lower()):
         factor = 0.3
@@ -286,7 +213,7 @@ def _stands_like_label(folded: Folded, position: int, size: int) -> bool:
     text, end = folded.original, folded.compact_at[position + size - 1] + 1
     phrase = folded.compact[position : position + size]
     rest = text[end:].lstrip(" .")
-    if phrase in _GENERIC:
+    if phrase in GENERIC:
         numbered = phrase in {"no", "nr", "n"} and rest[:1].isdigit()
         return folded.compact_at[position] <= 1 and (not rest or rest[0] in ":：#" or numbered)
     opens = folded.compact_at[position] <= 2
@@ -296,74 +223,8 @@ def _stands_like_label(folded: Folded, position: int, size: int) -> bool:
         or rest[0].isdigit()
         or (opens and not rest[0].isalpha())
         or (not opens and _money_follows(rest))
-        or phrase in _PLAIN
+        or phrase in PLAIN
     )
-
-
-_GENERIC = frozenset(
-    [
-        "to",
-        "for",
-        "an",
-        "van",
-        "aan",
-        "le",
-        "den",
-        "vom",
-        "due",
-        "no",
-        "nr",
-        "n",
-        "id",
-        "ref",
-        "from",
-        "tel",
-        "me",
-        "bar",
-        "pin",
-        "cb",
-        "each",
-        "text",
-        "ware",
-        "net",
-        "base",
-        "suma",
-        "brut",
-        "port",
-    ]
-)
-"""Words of the language first; a label only when they stand alone or before a colon."""
-_PLAIN = frozenset(
-    [
-        "vat",
-        "gst",
-        "tax",
-        "tva",
-        "btw",
-        "iva",
-        "mwst",
-        "ust",
-        "due",
-        "net",
-        "tel",
-        "fax",
-        "po",
-        "nif",
-        "cif",
-        "ein",
-        "qty",
-        "iban",
-        "bic",
-        "page",
-        "item",
-        "date",
-        "kvk",
-        "uid",
-        "ht",
-        "ttc",
-    ]
-)
-"""Short, but hardly ever anything else than a label."""
 
 
 def _money_follows(rest: str) -> bool:

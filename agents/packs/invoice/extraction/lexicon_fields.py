@@ -18,6 +18,7 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         ref facture|reference facture|reference de facture|facture ref|no de la facture|numero de la facture|
         avoir no|numero d avoir|facture d acompte no|no piece|numero de piece|factuurnummer|factuurnr|
         factuur nr|factuur nummer|factuur no|factuur n|factuurno|fact nr|factnr|factuurkenmerk|creditnota nr|
+        creditnummer|
         creditnotanummer|creditfactuurnummer|nota nr|notanummer|factura no|factura n|factura num|factura numero|
         no de factura|n de factura|numero de factura|numero factura|no factura|n factura|num factura|
         num de factura|factura nro|nro factura|nro de factura|factura n o|n o factura|n o de factura|fra no|
@@ -71,7 +72,7 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         due date|payment due|due|due on|due by|pay by|payable by|payment due by|payment due date|date due|
         payment date|please pay by|pay before|to be paid by|to be paid before|payable on|settlement date|
         payment deadline|pay on or before|net due date|payment due on|maturity date|amount due by|
-        payable before|due for payment|remit by|please remit by|settlement by|settle by|pay in full by|
+        payable before|due for payment|remit by|net due|please remit by|settlement by|settle by|pay in full by|
         by direct debit on|direct debit on|debited on|will be debited on|abbuchung am|buchen wir am|
         wird abgebucht am|preleve le|sera preleve le|montant preleve le|prelevement le|ohne abzug bis|
         payment by|direct debit date|due date for payment|fallig am|fallig|
@@ -79,7 +80,8 @@ FIELD_PHRASES: dict[tuple[str, float], str] = {
         zahlbar am|zahlungsfrist|zahlungstermin|bitte uberweisen sie bis|zahlung fallig am|zahlbar bis zum|
         zahlung fallig|netto bis|fallig bis|zahlungseingang bis|zahldatum|echeance|date d echeance|
         date echeance|a payer avant le|a payer avant|date limite de paiement|payable le|payable avant le|
-        a regler avant le|a regler avant|date de paiement|a payer le|date de reglement|date limite|
+        a regler avant le|a regler avant|a regler au plus tard le|date de paiement|a payer le|date de reglement|
+        date limite|
         reglement avant le|echeance le|a payer pour le|payable au plus tard le|paiement avant le|vervaldatum|
         te betalen voor|uiterste betaaldatum|betalen voor|vervalt op|uiterlijk te betalen|betaaldatum|
         te betalen uiterlijk|betaal voor|vervaldag|betalen voor of op|uiterlijk betalen op|uiterlijk|

@@ -17,6 +17,10 @@ _LEGAL_FORM = re.compile(
     r"|aps|sp\. z o\.?\s?o\.?|kft|s\.r\.o\.|pte|bhd|sdn|gesellschaft)(?![a-z])"
     r"|公司|厂|商行|集团|株式会社|事务所|经营部|中心|店"
 )
+_FORM_END = re.compile(
+    r"(?<=\bLimited)[,.]\s|(?<=\bLtd)[,.]\s|(?<=\bGmbH)[,.]\s|(?<=\bInc)[,.]\s|(?<=\bLLC)[,.]\s|(?<=\bS\.A\.S),\s"
+    r"|(?<=\bS\.r\.l\.),\s|(?<=\bS\.L\.),\s|(?<=\bB\.V\.),\s|(?<=\bAG),\s|(?<=\bplc)[,.]\s|(?<=\bSAS),\s"
+)
 _STREET = re.compile(
     r"\d|stra(?:ss|ß)e|str\.|weg\b|platz|street|road|avenue|\bav\.|\brue\b|calle|laan\b|straat|路|号|街"
 )
@@ -59,6 +63,9 @@ def _name_spans(segment: Segment, labels: Sequence[Label]) -> list[Span]:
         start += 1
     cut = re.search(r"\s[·•|]\s?|[·•|]|,\s(?=\d|[A-Z][a-z]+(?:stra|str|weg))|\s-\s", text[start:])
     end = start + cut.start() if cut else len(text)
+    # "Alder Limited, Judd House, London": the name ends with its legal form.
+    form = _FORM_END.search(text[start:end])
+    end = start + form.start() if form else end
     body = text[start:end].strip()
     others = [
         label for label in own if label.kind not in {"supplier", "buyer", "column"} and label.span.start >= start

@@ -4,6 +4,7 @@ A total that equals net plus tax, or the sum of the lines, is confirmed by the p
 arithmetic disagree, the label's amount stays the answer and its confidence sinks.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,6 +20,8 @@ from agents.packs.invoice.extraction.tax_proof import is_shown
 
 _CANDIDATES = 12
 """Amounts tried for one role; no honest page has more, and the trials multiply."""
+_CONVERTED = re.compile(r"equivalent|umgerechnet|gegenwert|contre-?valeur|tegenwaarde|contravalor|converted|折合")
+"""Below such a line the sums come again in another currency."""
 _UNNAMED = 0.2
 """Score of an amount that no label names."""
 _SUBTRACTED = (
@@ -178,7 +181,11 @@ def _score(sheet: Sheet, role: Role, amounts: Sequence[Amount], proofs: Sequence
     )
     score += 0.12 * (abs(amount.value) == largest) + 0.05 * bool(amount.mark)
     score += 0.04 * min(1.0, max(0.0, segment.height / sheet.unit - 1.0)) + 0.03 * depth
-    return score - 0.15 * (amount.value == 0)
+    converted = any(
+        _CONVERTED.search(other.folded.plain) and other.page == segment.page and other.y0 < segment.y0
+        for other in sheet.segments
+    )
+    return score - 0.15 * (amount.value == 0) - 0.3 * converted
 
 
 def _near(a: Decimal, b: Decimal) -> bool:

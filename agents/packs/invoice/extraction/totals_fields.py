@@ -127,6 +127,7 @@ def _part_field(
     note.doubt(0.6, "separators_ambiguous", when=any(part.ambiguous for part in parts))
     note.doubt(0.8, "not_confirmed_by_sums", when=not reckoning.parts_proven)
     note.support(0.7, "net_plus_tax", when=reckoning.parts_proven)
+    note.doubt(0.79, "two_totals", when="two_totals" in reckoning.conflicts)
     boxes = [part.span.box for part in parts if part.span.segment.page == parts[0].span.segment.page]
     left, top = min(box[0] for box in boxes), min(box[1] for box in boxes)
     right, bottom = max(box[0] + box[2] for box in boxes), max(box[1] + box[3] for box in boxes)
