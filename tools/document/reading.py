@@ -154,7 +154,7 @@ class DocumentReading:
                 ),
                 findings=tuple(
                     PageFinding(
-                        code=_text(item["code"], 100),
+                        code=_code(item["code"]),
                         message=_text(item["message"], 4000),
                         page=_whole(item["page"], 1, 1000),
                         box=_box(item["box"]) if item.get("box") is not None else None,
@@ -225,6 +225,12 @@ def _text(value: Any, at_most: int) -> str:
     if not isinstance(value, str) or len(value) > at_most:
         raise ReadingFormatError(f"text of at most {at_most} characters was expected, not {str(value)[:80]!r}")
     return value
+
+
+def _code(value: Any) -> str:
+    if re.fullmatch("[a-z][a-z0-9_]*", _text(value, 100)) is None:
+        raise ReadingFormatError(f"{str(value)[:80]!r} is not the code of a finding")
+    return str(value)
 
 
 def _sha256(value: Any) -> str:

@@ -10,8 +10,8 @@ from agents.packs.invoice.checks.settlement import bic_fault, iban_fault
 from agents.packs.invoice.checks.tariff import LENGTHS, digits
 from agents.packs.invoice.extraction import extract
 from agents.packs.invoice.extraction.model import REVIEW_THRESHOLD, Extraction, Field
-from podium.errors import InvalidRequest
-from tools.document.reading import Box, DocumentReading, Page, TextLine
+from podium.errors import InputContractBroken, InvalidRequest
+from tools.document.reading import Box, DocumentReading, Page, ReadingFormatError, TextLine
 
 REQUIRED = ("number", "date", "supplier", "currency", "total")
 """Fields every invoice has; one that was not found is for a person."""
@@ -27,8 +27,12 @@ SAME_PLACE = 0.5
 
 
 def extract_fields(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
-    """Extract every field and name the places whose value fails its validator or is unsure."""
-    reading = DocumentReading.from_json(inputs["reading"])
+    """Extract every field and name the places whose value fails its validator or is unsure.
+
+    Raises:
+        InputContractBroken: the reading contradicts itself, e.g. in the numbers of its pages.
+    """
+    reading = _reading(inputs)
     extraction = extract(reading)
     return {
         "invoice": extraction.to_json(),
@@ -39,8 +43,12 @@ def extract_fields(inputs: Mapping[str, Any], context: AgentContext) -> dict[str
 
 
 def amend_fields(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
-    """Put the second readings in place of the first where they are better, and extract again."""
-    reading = DocumentReading.from_json(inputs["reading"])
+    """Put the second readings in place of the first where they are better, and extract again.
+
+    Raises:
+        InputContractBroken: the reading contradicts itself, e.g. in the numbers of its pages.
+    """
+    reading = _reading(inputs)
     amended, changed = amend(reading, inputs["readings"])
     extraction = extract(amended)
     return {
@@ -49,6 +57,13 @@ def amend_fields(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, 
         "confidence_score": _confidence(extraction),
         "sources": _sources(reading, extraction),
     }
+
+
+def _reading(inputs: Mapping[str, Any]) -> DocumentReading:
+    try:
+        return DocumentReading.from_json(inputs["reading"])
+    except ReadingFormatError as error:
+        raise InputContractBroken(str(error)) from error
 
 
 def doubtful_places(reading: DocumentReading, extraction: Extraction) -> list[dict[str, Any]]:
