@@ -335,7 +335,7 @@ def test_a_device_that_vanishes_in_a_step_is_waited_for_and_recovers_when_it_is_
         task_id = device.receive("observation_outcome").observation_outcome.task_id
         device.receive("step_request")
     _until(client, task_id, lambda _, status: status == status_pb2.TASK_STATUS_WAITING_DEVICE)
-    assert client.get(task_id).error.code in ("", "DEVICE_OFFLINE")
+    assert client.get(task_id).error.code in ("", "DEVICE_LOST")
     with Device(server, "pi-away", session="rebooted", capabilities=["page_reread"]) as device:
         step = device.receive("step_request").step_request
         assert step.task_id == task_id
@@ -354,7 +354,7 @@ def test_a_device_that_stays_away_leaves_an_honest_answer(server: Running, clien
     JumpingClock.offset = timedelta(minutes=31)
     task = client.wait(task_id, time_limit=WITHIN)
     _check_honest(task)
-    assert set(_failures(client, task_id)) == {"DEVICE_OFFLINE"}
+    assert set(_failures(client, task_id)) == {"DEVICE_LOST", "DEVICE_OFFLINE"}
 
 
 def test_a_device_without_the_agent_is_told_apart_from_one_that_is_away(server: Running, client: Client) -> None:
