@@ -4,7 +4,7 @@ Engines implement this port (`cloud.bus.embedded` on SQLite; others later) and p
 are `podium.v1.Event` messages; a task's state is the fold over its events (`conductor.state`).
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -93,7 +93,7 @@ class EventBus(Protocol):
         """
         ...
 
-    def watch(self, task_id: str, *, after_sequence: int = 0) -> AsyncIterator[event_pb2.Event]:
+    def watch(self, task_id: str, *, after_sequence: int = 0) -> AsyncGenerator[event_pb2.Event, None]:
         """The events of a task after a sequence number, then new ones as they come; the caller closes it."""
         ...
 

@@ -123,6 +123,9 @@ class Worker:
             except VersionConflict:
                 running.cancel()
                 return
+            except PodiumError as error:
+                # A full disk or the like: the task goes on, and a lease that lapsed may still be renewed.
+                _log.error("the lease of task %s was not renewed: %s", lease.task_id, error.message)
 
     async def _crashed(self, task_id: str, error: Exception) -> None:
         """Wait longer after each defect; give the task up after several, so that it does not spin for ever."""
@@ -137,7 +140,11 @@ class Worker:
             del self._crashes[task_id]
             if not isinstance(error, PodiumError):
                 error = InternalError(f"running the task raised {type(error).__name__}: {error}")
-            await surrender(self._bus, task_id, error)
+            try:
+                await surrender(self._bus, task_id, error)
+            except PodiumError as failure:
+                # It stays as it is and is run again: better than a task that nobody holds or ends.
+                _log.error("task %s cannot be failed now: %s", task_id, failure.message)
             return
         await asyncio.sleep(min(0.05 * 4**count, 30))
 

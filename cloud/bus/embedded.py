@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -135,7 +135,7 @@ class EmbeddedBus:
         """The events of a task after a sequence number, in order."""
         return await self._read(lambda connection: statements.read(connection, task_id, after_sequence))
 
-    async def watch(self, task_id: str, *, after_sequence: int = 0) -> AsyncIterator[event_pb2.Event]:
+    async def watch(self, task_id: str, *, after_sequence: int = 0) -> AsyncGenerator[event_pb2.Event, None]:
         """The events of a task after a sequence number, then new ones as they come.
 
         Raises:

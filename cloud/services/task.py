@@ -1,6 +1,7 @@
 """`TaskService`: what a line-of-business application calls."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -52,13 +53,13 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
         """A task's events from a sequence number on, until it has ended."""
         state = TaskState()
         # From the first event, because a status is the fold over all of them.
-        events = self._bus.watch(request.task_id)
-        async for event in events:
-            state = apply(state, event)
-            if event.header.sequence > request.after_sequence:
-                yield task_pb2.WatchTaskResponse(event=event, status=state.status)
-            if state.ended:
-                return
+        async with aclosing(self._bus.watch(request.task_id)) as events:
+            async for event in events:
+                state = apply(state, event)
+                if event.header.sequence > request.after_sequence:
+                    yield task_pb2.WatchTaskResponse(event=event, status=state.status)
+                if state.ended:
+                    return
 
     async def ListTasks(  # noqa: N802 - gRPC's name
         self, request: task_pb2.ListTasksRequest, context: Context

@@ -1,7 +1,7 @@
 """A bus in memory that obeys the port, and one that dies at a chosen append."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -91,7 +91,7 @@ class MemoryBus:
     async def read(self, task_id: str, *, after_sequence: int = 0) -> Sequence[event_pb2.Event]:
         return tuple(self._log(task_id).events[after_sequence:])
 
-    async def watch(self, task_id: str, *, after_sequence: int = 0) -> AsyncIterator[event_pb2.Event]:
+    async def watch(self, task_id: str, *, after_sequence: int = 0) -> AsyncGenerator[event_pb2.Event, None]:
         while True:
             for event in self._log(task_id).events[after_sequence:]:
                 after_sequence = event.header.sequence

@@ -5,13 +5,16 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
+from conductor.bus import Lease
 from conductor.progress import TaskState
 from conductor.runner import TaskRunner
 from conductor.waiting import Sweeper
 from conductor.worker import Worker
 from podium.errors import StorageFull
 from podium.v1 import status_pb2
-from tests.fakes.agents import held
+from tests.fakes.agents import held, output
 from tests.fakes.sales import PLAN, SCRIPTS, SPECS
 from tests.fakes.stage import Stage, stage
 from tests.unit.conductor.test_devices import device_stage
@@ -101,6 +104,33 @@ def test_a_full_disk_is_survived() -> None:
         crew.stop()
         await running
         assert runner.runs == 2
+
+    play(scenario())
+
+
+def test_a_lease_that_cannot_be_renewed_just_now_is_renewed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        gate = asyncio.Event()
+        show = stage(SPECS, {**SCRIPTS, "code": held(gate, output(total=6.5))}, PLAN)
+        renew, tries = show.bus.renew, 0
+
+        async def unreliable(lease: Lease, *, duration: timedelta) -> Lease:
+            nonlocal tries
+            tries += 1
+            if tries == 1:
+                raise StorageFull("no space")
+            return await renew(lease, duration=duration)
+
+        monkeypatch.setattr(show.bus, "renew", unreliable)
+        task_id = await show.submit()
+        crew = worker(show, lease_duration=timedelta(milliseconds=30))
+        running = asyncio.create_task(crew.run())
+        await until(lambda: tries > 2)
+        gate.set()
+        await ended(show, [task_id])
+        crew.stop()
+        await running
+        assert show.engine.count("code") == 1
 
     play(scenario())
 
