@@ -63,7 +63,7 @@ def interval_of(
         asked, bases = (
             bases,
             asked,
-        )  # "2024 vs 2025" sets two years side by side: the later is told against the earlier
+        )  # "2024 vs 2025": the later is told against the earlier
     if asked:
         earlier = bases[0] if bases else (asked[0] if len(asked) > 1 else None)
         return asked[-1], earlier
@@ -106,8 +106,15 @@ def _compared_with(
     return None, None
 
 
-def change_of(mentions: Mentions, kind: Kind, findings: Findings) -> Change | None:
-    """How much the members must have changed; for `changes` only."""
+def change_of(mentions: Mentions, kind: Kind, of_ratio: bool, findings: Findings) -> Change | None:
+    """How much the members must have changed; for `changes` only.
+
+    Args:
+        mentions: What was understood.
+        kind: What is asked.
+        of_ratio: Whether the measure is a ratio itself, so that points and per cent differ.
+        findings: Takes what is missing or assumed.
+    """
     if kind != "changes":
         return None
     measures = [str(entity["text"]) for entity in mentions.of("metric")]
@@ -119,6 +126,11 @@ def change_of(mentions: Mentions, kind: Kind, findings: Findings) -> Change | No
     quantity: Mapping[str, Any] = thresholds[0]["quantity"] if thresholds else {"value": "0", "unit": "ratio"}
     said = str(thresholds[0]["text"]) if thresholds else ""
     ratio = _ratio(quantity)
+    if quantity["unit"] == "percentage_point" and "个点" in said and not of_ratio:
+        # 15个点 of what is no ratio itself can only be per cent; 15个百分点 is asked about.
+        percent = _ratio({**quantity, "unit": "ratio"})
+        ratio = None if percent is None else percent.scaleb(-2)
+        findings.assumes(f"“{said}”中的“点”理解为百分比。", f'Points in "{said}" were taken as per cent.')
     operator = quantity.get("operator")
     if ratio is None or operator in ("<", "<="):
         # "Sold more than a million" and "fell by less than 5 %" are conditions no query here can express.

@@ -47,7 +47,8 @@ def parse(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     kind = kind_of(mentions, filters)
     dimension = dimension_of(mentions, model, filters, kind, findings)
     interval, second = interval_of(mentions, kind, dataset.covered, findings)
-    change = change_of(mentions, kind, findings)
+    of_ratio = any(model.measure(name).is_ratio for name in measures)
+    change = change_of(mentions, kind, of_ratio, findings)
     comparison = comparison_of(mentions, kind, filters, interval, second, findings)
     granularity = mentions.one("granularity", findings)
     if granularity and comparison:

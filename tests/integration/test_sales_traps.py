@@ -53,6 +53,10 @@ def test_another_question_is_never_answered_instead(desk: SalesDesk, text: str, 
         ("Sales in downtown Shanghai last quarter", "downtown"),
         ("Sales in East China in the fall of 2025", "in the fall of 2025"),
         ("sales of East China this fall", "this fall"),
+        ("selling price in Shanghai last quarter", "selling price"),
+        ("Which products sold out last quarter in Shanghai", "sold out"),
+        ("The second highest city by sales last quarter", "second"),
+        ("sales per store last quarter", "per store"),
     ],
 )
 def test_a_word_that_only_looks_known_is_asked_about(desk: SalesDesk, text: str, said: str) -> None:
@@ -105,10 +109,13 @@ def test_one_word_out_of_the_suggestions_settles_it(desk: SalesDesk, text: str, 
         ("Which cities' sales fell by more than 15% from Q1 2026 to Q2 2026?",
          {"interval": {"start": "2026-04-01", "end": "2026-07-01"},
           "comparison": {"start": "2026-01-01", "end": "2026-04-01"}}),
-        ("上季度销售额涨跌超过15%的城市", {"change": {"direction": "any", "threshold": "0.15", "inclusive": False}}),
+        ("上季度销售额涨跌超过15%的城市",
+         {"change": {"direction": "any", "threshold": "0.15", "inclusive": False}}),
         ("Sales 2024 vs 2025 by region",
          {"interval": {"start": "2025-01-01", "end": "2026-01-01"},
           "comparison": {"start": "2024-01-01", "end": "2025-01-01"}}),
+        ("上季度销售额掉了15个点以上的城市",
+         {"change": {"direction": "down", "threshold": "0.15", "inclusive": True}}),
         ("上海占华东上季度销售额的比例", {"kind": "share", "dimension": "city"}),
         ("East China's share of online sales last quarter", {"kind": "share", "dimension": "region"}),
         ("share of online in East China's sales last quarter", {"kind": "share", "dimension": "channel"}),
@@ -121,6 +128,21 @@ def test_what_is_clear_is_answered_as_it_was_meant(desk: SalesDesk, text: str, e
     intent = answer.outputs["parser"]["intent"]
     assert {name: intent[name] for name in expected} == expected
     assert answer.outputs["validator"]["agrees"]
+
+
+def test_points_of_a_ratio_are_asked_about(desk: SalesDesk) -> None:
+    assert "2个点" in desk.ask("上季度退货率上升超过2个点的城市").question
+
+
+def test_a_best_seller_without_a_measure_is_asked_about_by_measure(desk: SalesDesk) -> None:
+    answer = desk.ask("上季度卖得最好的商品")
+    assert answer.outputs["clarify"]["suggestions"][0] == "销售额"
+    answered = desk.ask("上季度卖得最好的商品", answers=("销售额",))
+    assert answered.fields == desk.ask("上季度销售额最高的商品").fields
+
+
+def test_all_words_that_were_not_understood_are_named_in_one_sentence(desk: SalesDesk) -> None:
+    assert "我不明白“毛利”、“库存”指的是什么。" in desk.ask("华东上季度毛利和库存").question
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tools.text.errors import TextInvalid, TextTooLong
 from tools.text.request import Correction
+from tools.text.wordlists import simplified_characters
 
 MAX_REQUEST_CHARS = 4000
 
@@ -23,7 +24,7 @@ class Cleaned:
 
 
 def clean(text: str, *, max_chars: int = MAX_REQUEST_CHARS) -> Cleaned:
-    """NFKC, one form of quotes and dashes, no control or invisible characters, single spaces.
+    """NFKC, one form of quotes and dashes, simplified Chinese, no control or invisible characters, single spaces.
 
     Args:
         text: What the user sent.
@@ -61,7 +62,7 @@ def clean(text: str, *, max_chars: int = MAX_REQUEST_CHARS) -> Cleaned:
 def _settle(text: str) -> str:
     """Repeat until nothing changes: removing an invisible character can let two others compose."""
     while True:
-        form = unicodedata.normalize("NFKC", text).translate(_TWINS)
+        form = unicodedata.normalize("NFKC", text).translate(_TWINS).translate(simplified_characters())
         form = "".join(char for char in form if not _is_invisible(char))
         form = " ".join(form.split())
         if form == text:

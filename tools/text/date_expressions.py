@@ -22,6 +22,7 @@ _UNITS: dict[str, CalendarUnit] = {
     "week": "week",
     "month": "month",
     "quarter": "quarter",
+    "qtr": "quarter",
     "year": "year",
     "天": "day",
     "日": "day",
@@ -229,6 +230,12 @@ def _before_last(values: _Values, today: date) -> Period | None:
     return calendar.unit_at(_UNITS[values["unit"]], today, -2)
 
 
+def _latest(values: _Values, today: date) -> Period | None:
+    """The latest one that is over; "the latest quarter" could be the one under way, so it is said."""
+    found = calendar.unit_at(_UNITS[values["unit"]], today, -1)
+    return replace(found, assumed_year=True) if found else None
+
+
 def _near_day(values: _Values, today: date) -> Period | None:
     return calendar.unit_at("day", today, _DAYS[values["which"]])
 
@@ -262,7 +269,7 @@ _YEAR_ZH = (
 )
 _WHICH_ZH = "上上个?|上一个|上个|上一|上|本|这个|这一|这|当前|当|前一个|前一|下一个|下个|下一|下"
 _N_EN = r"\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a|couple of|a couple of"
-_UNIT_EN = r"(?P<unit>day|week|month|quarter|year)s?"
+_UNIT_EN = r"(?P<unit>day|week|month|quarter|qtr|year)s?"
 _MONTH_EN = rf"(?P<month>{'|'.join(sorted(_MONTH_INDEX, key=len, reverse=True))})\.?"
 _YEAR_EN = r"(?P<year>\d{4}|'\d{2}|(?:last|this|next|(?:the )?previous|the prior) year)"
 _ORDINAL_EN = r"(?P<number>first|second|third|fourth|fifth|sixth|1st|2nd|3rd|4th|5th|6th)"
@@ -294,6 +301,7 @@ _CHINESE: tuple[tuple[str, _Build], ...] = (
     (rf"(?P<which>{_WHICH_ZH})(?P<unit>季度|季|月份|月|年度|星期|礼拜|周)", _relative),
     (r"(?P<which>上一|前一)(?P<unit>年)度?", _relative),
     (rf"(?:最近的?|近|过去的?|前(?!\w{{1,2}}季)|之前的?|往前)(?P<number>{_N_ZH}){_UNIT_ZH}", _last_n),
+    (rf"(?:最近的?|刚刚?(?:结束|过去)的?){_UNIT_ZH}(?![内里])", _latest),
     (r"[今本当]?年初(?:至今|以来|到现在|到今天)|[今本]年(?:以来|至今)", _year_to_date),
     (r"[本这]个?(?P<unit>季度|季|月)(?:以来|至今|到现在)", _to_date),
     (r"(?P<which>今天|今日|昨天|昨日|前天)", _near_day),
@@ -319,6 +327,8 @@ _ENGLISH: tuple[tuple[str, _Build], ...] = (
     (rf"(?:{_AFTER_PREPOSITION}|(?<=last ))(?P<month>{'|'.join(_DOUBTFUL_MONTHS)})", _month),
     (rf"{_WHICH_EN} {_UNIT_EN}", _relative),
     (r"(?P<unit>quarter|month|year|week) before last", _before_last),
+    (rf"(?:most recent|latest|last (?:full|complete|completed)|most recently completed) {_UNIT_EN}", _latest),
+    (rf"{_UNIT_EN} (?:that (?:has )?)?just (?:ended|past|finished|closed)", _latest),
     (rf"{_RECENT_EN} (?P<number>{_N_EN})(?: full| complete| calendar)?[ -]{_UNIT_EN}", _last_n),
     (r"(?:the )?(?P<unit>year|quarter|month|week)[ -]to[ -]date", _to_date),
     (r"(?P<letter>[yqm])td|so far this (?P<current>year|quarter|month)", _to_date),

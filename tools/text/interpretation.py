@@ -145,7 +145,9 @@ class _Interpreter:
     def _alias(self, position: int) -> None:
         piece = self._pieces[position]
         before = self._pieces[position - 1] if position else None
-        grouped = before is not None and before.kind == "ordinary" and self._words(before) in _GROUPING
+        grouped = (
+            before is not None and before.kind in ("ordinary", "unknown") and self._words(before) in _GROUPING
+        )
         for meaning in piece.meanings:
             start = before.start if grouped and before and meaning.kind == "dimension" else piece.start
             self._entities.append(
@@ -260,6 +262,8 @@ class _Interpreter:
         if target is None or target.kind == "ordinary" or _separated(self._text[piece.end : target.start]):
             self._report("qualifier", piece.start, piece.end)
             return position + 1
+        if self._words(piece) in _GROUPING and self._is_of(following, frozenset({"dimension"})):
+            return position + 1  # "per city": `_alias` makes it a grouping
         if target.kind == "date" and self._words(piece) in _BASE_MARKERS:
             return position + 1  # `_date` marks the period as the base
         if target.kind == "quantity":

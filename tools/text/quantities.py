@@ -39,7 +39,10 @@ _BEFORE: tuple[tuple[Operator, str], ...] = (
     ("=", "等于|正好是?|恰好是?|刚好是?|=|exactly|equal to|precisely"),
 )
 _AFTER: tuple[tuple[Operator, str], ...] = (
-    (">=", r"及?以上|或以上|或更多|或更高|\+|or more|or higher|or above|and above|or greater|or over|plus"),
+    (
+        ">=",
+        r"及?以上|或以上|或更多|或更高|\+|or more|or higher|or above|and above|or greater|or over|or worse|plus",
+    ),
     (">=", "at least|and up|and more"),
     ("<=", "及?以下|或以下|以内|之内|或更少|或更低|or less|or lower|or below|and below|or fewer|or under|at most"),
 )

@@ -21,7 +21,7 @@ _COUNT_AFTER = _COUNT.replace("count", "count_after")
 _NOT_A_PERIOD = r"(?!季|个?月|年|天|周|%)"
 _HIGH = "best|highest|largest|biggest|greatest|strongest|most|top"
 _LOW = "worst|lowest|smallest|weakest|least|bottom"
-_HIGH_ZH = "最高|最大|最多|最好|最强|最快|最严重|最明显|最厉害|最(?![低小少差弱慢近后新早])"
+_HIGH_ZH = "最畅销|最热销|最热卖|最高|最大|最多|最好|最强|最快|最严重|最明显|最厉害|最(?![低小少差弱慢近后新早])"
 _LOW_ZH = "最低|最小|最少|最差|最弱|最慢"
 _COUNTED_ZH = rf"(?:的?{_COUNT}(?=个|座|名|位|家))?"
 

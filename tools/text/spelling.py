@@ -26,6 +26,7 @@ _DATE_WORDS = frozenset(
     ]
 )
 _SHORTEST_WORD = 4
+_SHORTEST_DOUBLED = 3
 _SHORTEST_SUBSTITUTED = 6
 _SHORTEST_TWO_EDITS = 9
 _SHORTEST_ORDINARY = 6
@@ -54,7 +55,7 @@ def _latin(reading: Reading, vocabulary: Vocabulary) -> Iterator[Edit]:
         if (
             piece.kind != "unmatched"
             or token.kind != "latin"
-            or len(token.text) < _SHORTEST_WORD
+            or len(token.text) < _SHORTEST_DOUBLED
             or token.text in known
         ):
             continue
@@ -105,6 +106,9 @@ def _nearest(word: str, neighbours: tuple[str, str], vocabulary: Vocabulary) -> 
     """The one known word that `word` is a misspelling of; None if there is none or more than one."""
     targets = vocabulary.alias_words | _DATE_WORDS
     ordinary = {other for other in vocabulary.known_words - targets if len(other) >= _SHORTEST_ORDINARY}
+    if len(word) < _SHORTEST_WORD:
+        doubled = [target for target in targets if len(target) == _SHORTEST_WORD and _is_undoubled(word, target)]
+        return (doubled[0], 1) if len(doubled) == 1 else None
     best: list[tuple[int, str]] = []
     for target in targets | ordinary:
         completes = (neighbours[0], target) in vocabulary.word_pairs or (
@@ -119,6 +123,14 @@ def _nearest(word: str, neighbours: tuple[str, str], vocabulary: Vocabulary) -> 
         return None
     target = best[0][1]
     return target, DamerauLevenshtein.distance(word, target)
+
+
+def _is_undoubled(word: str, target: str) -> bool:
+    """Whether `word` is `target` with one of two equal letters missing: "fel" for "fell"."""
+    return any(
+        target[index] == target[index + 1] and word == target[:index] + target[index + 1 :]
+        for index in range(len(target) - 1)
+    )
 
 
 def _same_stem(one: str, other: str) -> bool:

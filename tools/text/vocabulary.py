@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from tools.text.errors import VocabularyInvalid
+from tools.text.homophones import sound_alike
 from tools.text.tokens import alias_key
 from tools.text.wordlists import base_language, ordinary_words, unknown_places, unknown_terms
 
@@ -74,8 +75,12 @@ class Vocabulary:
         return next(usable, found)
 
     def confusable(self, typed: str, meant: str) -> bool:
-        """Whether one Chinese character is listed as easily mistyped for the other."""
-        return typed in self.confusions.get(meant, ()) or meant in self.confusions.get(typed, ())
+        """Whether one Chinese character is easily mistyped for the other: it sounds alike, or is listed."""
+        return (
+            sound_alike(typed, meant)
+            or typed in self.confusions.get(meant, ())
+            or meant in self.confusions.get(typed, ())
+        )
 
     @cached_property
     def longest_alias(self) -> int:

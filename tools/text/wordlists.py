@@ -38,6 +38,14 @@ def unknown_places() -> tuple[str, ...]:
     return tuple(name.strip() for line in lines if line and not line.startswith("#") for name in line.split(","))
 
 
+@cache
+def simplified_characters() -> dict[int, int]:
+    """For `str.translate`: traditional Chinese characters to simplified ones, each to one."""
+    lines = (_DATA / "traditional.txt").read_text(encoding="utf-8").splitlines()
+    pairs = "".join(line for line in lines if not line.startswith("#"))
+    return {ord(written): ord(plain) for written, plain in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
 def _terms(kinds: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
     for kind, languages in kinds.items():
         for words in languages.values():

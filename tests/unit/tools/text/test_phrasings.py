@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.unit.tools.text.sales_words import sales_vocabulary
+from tools.text.homophones import sound_alike
 from tools.text.normalisation import normalise
 from tools.text.request import NormalisedRequest
 
@@ -78,6 +79,9 @@ def test_what_is_not_understood_is_named(text, kind, mention):
         ("East Chine", "Chine", "china"),
         ("revnue", "revnue", "revenue"),
         ("eastchina", "eastchina", "east china"),
+        ("thatfell", "thatfell", "that fell"),
+        ("fel", "fel", "fell"),
+        ("销售鹅", "销售鹅", "销售额"),
     ],
 )
 def test_corrections_are_on_record(text, written, meant):
@@ -88,6 +92,50 @@ def test_corrections_are_on_record(text, written, meant):
     assert request.unresolved == ()
     assert request.entities[0].origin == "typo"
     assert request.entities[0].confidence < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "meant"),
+    [
+        ("上季度华东何华南", "何", "和"),
+        ("下降朝15%", "朝", "超"),
+        ("下降抄过15%", "抄过", "超过"),
+        ("下降超15%的诚市", "诚市", "城市"),
+    ],
+)
+def test_a_word_is_corrected_where_its_neighbours_speak_for_it(text, written, meant):
+    request = understood(text)
+    assert [(found.original, found.replacement) for found in request.corrections] == [(written, meant)]
+    assert request.unresolved == ()
+
+
+@pytest.mark.parametrize("text", ["何上季度", "朝15%", "抄过华东", "诚市销售额"])
+def test_the_same_word_elsewhere_is_asked_about(text):
+    request = understood(text)
+    assert [found for found in request.corrections if found.reason == "typo"] == []
+    assert request.unresolved != ()
+
+
+def test_a_misspelt_place_may_stand_beside_another_misspelt_one():
+    request = understood("画东和华男区域")
+    assert [found.replacement for found in request.corrections] == ["华东", "华南区"]
+    assert request.unresolved == ()
+
+
+def test_traditional_script_is_read_as_simplified():
+    request = understood("華東和華南上季度銷售額對比，找出下降超過15%的城市")
+    assert summary(request) == expected(CANONICAL)
+    assert [found.reason for found in request.corrections] == ["unicode_form"]
+
+
+@pytest.mark.parametrize("pair", ["冻东", "难南", "度渡", "受售", "城诚"])
+def test_common_characters_of_one_syllable_sound_alike(pair):
+    assert sound_alike(pair[0], pair[1])
+
+
+@pytest.mark.parametrize("pair", ["东南", "东东", "东a", "乾坤", "龘大"])
+def test_other_characters_do_not_sound_alike(pair):
+    assert not sound_alike(pair[0], pair[1])
 
 
 @pytest.mark.parametrize("text", PHRASINGS["never_corrected"])
