@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from podium.errors import InvalidRequest
 
-MAX_TEXT_CHARACTERS = 20_000
+MAX_TEXT_CHARACTERS = 4_000
 MAX_JSON_DEPTH = 32
 _FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MOMENT = datetime(2200, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from agents.packs.invoice.checks.settlement import bic_fault, iban_fault
 from agents.packs.invoice.checks.tariff import LENGTHS, digits
 from agents.packs.invoice.extraction import extract
 from agents.packs.invoice.extraction.model import REVIEW_THRESHOLD, Extraction, Field
-from podium.errors import InputContractBroken, InvalidRequest
+from podium.errors import InputContractBroken
 from tools.document.reading import Box, DocumentReading, Page, ReadingFormatError, TextLine
 
 REQUIRED = ("number", "date", "supplier", "currency", "total")
@@ -98,13 +98,13 @@ def amend(
     reading that was surer stays, so a second look can never make the text worse by its own measure.
 
     Raises:
-        InvalidRequest: a second reading is of a page that the document does not have.
+        InputContractBroken: a second reading is of a page that the document does not have.
     """
     pages = list(reading.pages)
     changed: list[dict[str, Any]] = []
     for item in readings:
         if not 1 <= item["page"] <= len(pages):
-            raise InvalidRequest(f"page {item['page']} was read again, of {len(pages)}", field="readings")
+            raise InputContractBroken(f"page {item['page']} was read again, of {len(pages)}", field="readings")
         page = pages[item["page"] - 1]
         lines = list(page.lines)
         again = [

@@ -243,7 +243,7 @@ class SubmitTaskRequest(_message.Message):
     request_id: _builtins.str
     """A UUID made by the caller; sending it again returns the same task."""
     text: _builtins.str
-    """The request in the caller's words, up to 20,000 characters."""
+    """The request in the caller's words, up to 4,000 characters."""
     priority: _status_pb2.Priority.ValueType
     """How urgent it is; NORMAL when unspecified."""
     @_builtins.property

@@ -5,7 +5,7 @@ import pytest
 from agents.packs.invoice.extraction import extract
 from agents.packs.invoice.fields import MAX_PLACES, amend, amend_fields, doubtful_places, extract_fields
 from agents.packs.invoice.validators import values_stand_in_the_text
-from podium.errors import InvalidRequest
+from podium.errors import InputContractBroken
 from tests.unit.agents.invoice_checks.papers import CONTEXT
 from tools.document.reading import DocumentReading, Page, TextLine
 
@@ -122,7 +122,7 @@ def test_the_same_text_read_surer_is_no_change_but_counts():
 
 @pytest.mark.parametrize("page", [0, 2])
 def test_a_second_reading_of_a_page_that_is_not_there_is_refused(page):
-    with pytest.raises(InvalidRequest, match=f"page {page} was read again, of 1"):
+    with pytest.raises(InputContractBroken, match=f"page {page} was read again, of 1"):
         amend(_reading(_line("a")), [_second(_line("b"), page=page)])
 
 
