@@ -11,6 +11,7 @@ from podium.errors import NotFound
 
 if TYPE_CHECKING:
     from tools.search.index import DocumentIndex, Hit
+    from tools.search.passages import Passage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,17 @@ class DocumentCollection:
         """The best passages in one language, best first; `source` is the file's path within the folder."""
         return self._index(language).search(query, limit)
 
+    def titled(self, title: str, language: str) -> "tuple[str, Passage] | None":
+        """The document with this title, as its `source` and first passage; needs no index and no model."""
+        # Imported here, as for `_index`: most processes that load packs never look anything up.
+        from tools.search.passages import split_passages
+
+        for path in sorted((self.folder / language).glob("*.md")):
+            if _title(path).casefold() == title.casefold():
+                first = next(iter(split_passages(path.read_text(encoding="utf-8"))), None)
+                return None if first is None else (f"{language}/{path.name}", first)
+        return None
+
     def sha256(self, source: str) -> str:
         """SHA-256 of a document, in hexadecimal."""
         return hashlib.sha256((self.folder / source).read_bytes()).hexdigest()
@@ -62,6 +74,10 @@ class DocumentCollection:
                 index = DocumentIndex(None, embedder=embedder)
                 for path in sorted((self.folder / language).glob("*.md")):
                     text = path.read_text(encoding="utf-8")
-                    index.add(f"{language}/{path.name}", text, title=path.stem.replace("-", " "))
+                    index.add(f"{language}/{path.name}", text, title=_title(path))
                 self._indexes[language] = index
             return self._indexes[language]
+
+
+def _title(path: Path) -> str:
+    return path.stem.replace("-", " ")

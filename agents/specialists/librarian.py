@@ -1,13 +1,16 @@
 """Librarian: passages of a pack's documents that explain the topics of a question."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents.documents import DocumentCollection
 from agents.invocation import AgentContext
 from agents.specialists.wording import written_in
 
-_LOOKED_AT = 5
+if TYPE_CHECKING:
+    from tools.search.index import Hit
+    from tools.search.passages import Passage
+
 _NEAR_ENOUGH = 0.4
 """Cosine from which a passage that is not titled like the topic is still about it."""
 
@@ -15,7 +18,8 @@ _NEAR_ENOUGH = 0.4
 def look_up(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     """For each of `inputs.topics` the passage that explains it, where there is one.
 
-    A document that is titled like the topic wins over one that only comes near in words and meaning.
+    A document that is titled like the topic explains it; only without one is the collection searched, which loads
+    an embedding model at the first time.
 
     Raises:
         NotFound: there is no such collection.
@@ -24,19 +28,14 @@ def look_up(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     language = written_in(inputs["language"])
     found: dict[str, dict[str, Any]] = {}
     for topic in inputs["topics"]:
-        hits = collection.search(topic, language, _LOOKED_AT)
-        titled = [hit for hit in hits if hit.title.casefold() == topic.casefold()]
-        near = [hit for hit in hits[:1] if hit.cosine >= _NEAR_ENOUGH]
-        for hit in (titled or near)[:1]:
-            found.setdefault(
-                f"{hit.source}#{hit.passage}",
-                {
-                    "title": hit.title,
-                    "text": " ".join(hit.text.split()),
-                    "location": f"{collection.name}: {hit.source}, characters {hit.start} to {hit.end}",
-                    "sha256": collection.sha256(hit.source),
-                },
-            )
+        titled = collection.titled(topic, language)
+        if titled is not None:
+            source, passage = titled
+            found.setdefault(source, _passage(collection, topic, source, passage))
+            continue
+        for hit in collection.search(topic, language, 1):
+            if hit.cosine >= _NEAR_ENOUGH:
+                found.setdefault(f"{hit.source}#{hit.passage}", _passage(collection, hit.title, hit.source, hit))
     passages = list(found.values())
     return {
         "passages": passages,
@@ -51,4 +50,13 @@ def look_up(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
             }
             for number, passage in enumerate(passages, start=1)
         ],
+    }
+
+
+def _passage(collection: DocumentCollection, title: str, source: str, passage: "Passage | Hit") -> dict[str, Any]:
+    return {
+        "title": title,
+        "text": " ".join(passage.text.split()),
+        "location": f"{collection.name}: {source}, characters {passage.start} to {passage.end}",
+        "sha256": collection.sha256(source),
     }

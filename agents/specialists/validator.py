@@ -9,7 +9,7 @@ from agents.dataset import Dataset
 from agents.invocation import AgentContext
 from agents.specialists.question import Question
 from podium.errors import InputContractBroken
-from tools.sql.recompute import differences, recompute
+from tools.sql.recompute import RowsRead, differences, recompute
 from tools.sql.values import Value
 from tools.sql.warehouse import QueryResult
 
@@ -26,12 +26,13 @@ def validate(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]
     queries = Question.from_json(inputs["intent"]).queries(dataset.model)
     found: list[dict[str, str]] = []
     results = {result["purpose"]: result for result in inputs["results"]}
+    already_read: RowsRead = {}
     rows_read = cells = 0
     for purpose, query in queries.items():
         if purpose not in results:
             found.append({"purpose": purpose, "evidence": "there is no result for this query"})
             continue
-        again = recompute(dataset.warehouse, dataset.model, query)
+        again = recompute(dataset.warehouse, dataset.model, query, already_read=already_read)
         rows_read += again.rows_read
         cells += sum(len(row) for row in again.rows)
         reported = _result(results[purpose])

@@ -2,9 +2,11 @@
 
 import ast
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from tools.sql.errors import SemanticModelInvalid
@@ -38,8 +40,8 @@ def measure_columns(model: SemanticModel, name: str) -> set[str]:
 
 
 def _aggregated(measure: Measure, rows: Iterable[Row]) -> Number | None:
-    tree = ast.parse(str(measure.expression), mode="eval").body
-    values: list[Number] = [value for row in rows if (value := _evaluated(tree, row)) is not None]
+    evaluate = _function(ast.parse(str(measure.expression), mode="eval").body)
+    values: list[Number] = [value for row in rows if (value := evaluate(row)) is not None]
     match measure.aggregate:
         case "count":
             return len(values)
@@ -62,30 +64,38 @@ def _total(values: Iterable[Number]) -> Number:
     return total
 
 
-def _evaluated(node: ast.expr, row: Row) -> Any:
+def _function(node: ast.expr) -> Callable[[Row], Any]:
+    """An expression as a function of a row; None where any part is."""
     match node:
         case ast.Constant(value=int(number)):
-            return number
+            return lambda row: number
         case ast.Name(id=name):
-            return row[name]
+            return itemgetter(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            value = _evaluated(operand, row)
-            return None if value is None else -value
+            inner = _function(operand)
+            return lambda row: None if (value := inner(row)) is None else -value
         case ast.BinOp(left=left, op=op, right=right):
-            a, b = _evaluated(left, row), _evaluated(right, row)
-            return None if a is None or b is None else _combined(op, a, b)
+            first, second, whole, exact = _function(left), _function(right), *_operations(op)
+
+            def combined(row: Row) -> Any:
+                a, b = first(row), second(row)
+                if a is None or b is None:
+                    return None
+                return whole(a, b) if isinstance(a, int) and isinstance(b, int) else exact(a, b)
+
+            return combined
     raise SemanticModelInvalid([f"{ast.unparse(node)!r} is more than + - * over columns"])
 
 
-def _combined(op: ast.operator, a: Number, b: Number) -> Number:
-    whole = isinstance(a, int) and isinstance(b, int)
+def _operations(op: ast.operator) -> tuple[Callable[[int, int], int], Callable[[Number, Number], Decimal]]:
+    """An operator over whole numbers, and over anything exact."""
     match op:
         case ast.Add():
-            return a + b if whole else EXACT.add(a, b)
+            return operator.add, EXACT.add
         case ast.Sub():
-            return a - b if whole else EXACT.subtract(a, b)
+            return operator.sub, EXACT.subtract
         case ast.Mult():
-            return a * b if whole else EXACT.multiply(a, b)
+            return operator.mul, EXACT.multiply
     raise SemanticModelInvalid([f"{type(op).__name__} is not + - *"])
 
 

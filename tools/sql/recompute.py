@@ -30,6 +30,9 @@ from tools.sql.shape import (
 from tools.sql.values import Value, plain
 from tools.sql.warehouse import QueryResult, Warehouse
 
+RowsRead = dict[tuple[str, tuple[Value, ...]], list[Row]]
+"""Raw rows by the statement and the parameters that gave them."""
+
 _CHANGE_DIGITS = 6
 
 
@@ -56,6 +59,7 @@ def recompute(
     known_values: Mapping[str, Sequence[str]] | None = None,
     timeout: timedelta = timedelta(seconds=30),
     max_rows: int = 2_000_000,
+    already_read: RowsRead | None = None,
 ) -> Recomputed:
     """Answer a question from the raw rows.
 
@@ -66,6 +70,7 @@ def recompute(
         known_values: As for `tools.sql.semantic.build`.
         timeout: Time for each read of a table.
         max_rows: Raw rows to read at most from a table.
+        already_read: Keeps what was read for the next query of the same question, which reads the same rows.
 
     Raises:
         UnknownName: A measure, dimension or value does not exist.
@@ -73,7 +78,13 @@ def recompute(
         SqlTooManyRows: There are more raw rows; a part of them would give a wrong answer.
     """
     check_query(query, model, known_values or {})
-    reader = _Reader(warehouse=warehouse, model=model, timeout=timeout, max_rows=max_rows)
+    reader = _Reader(
+        warehouse=warehouse,
+        model=model,
+        timeout=timeout,
+        max_rows=max_rows,
+        already_read={} if already_read is None else already_read,
+    )
     base = query.base_interval()
     facts = reader.facts(query, [interval for interval in (query.interval, base) if interval is not None])
     lookups = {name: reader.lookup(model.dimension(name)) for name in _dimensions_used(query, model)}
@@ -115,6 +126,7 @@ class _Reader:
     model: SemanticModel
     timeout: timedelta
     max_rows: int
+    already_read: RowsRead
 
     def facts(self, query: SemanticQuery, intervals: Sequence[Interval]) -> list[Row]:
         """Rows of the grain on the days of the intervals; of all days without any."""
@@ -153,10 +165,13 @@ class _Reader:
         return value_of
 
     def _rows(self, sql: str, params: Sequence[Value]) -> list[Row]:
-        found = self.warehouse.query(sql, params, max_rows=self.max_rows, timeout=self.timeout)
-        if found.truncated:
-            raise SqlTooManyRows(max_rows=self.max_rows)
-        return list(found.records())
+        key = (sql, tuple(params))
+        if key not in self.already_read:
+            found = self.warehouse.query(sql, params, max_rows=self.max_rows, timeout=self.timeout)
+            if found.truncated:
+                raise SqlTooManyRows(max_rows=self.max_rows)
+            self.already_read[key] = list(found.records())
+        return self.already_read[key]
 
 
 def _dimensions_used(query: SemanticQuery, model: SemanticModel) -> set[str]:

@@ -7,7 +7,7 @@ import pytest
 from tools.sql.errors import SqlTooManyRows, UnknownName
 from tools.sql.intent import Interval, SemanticQuery
 from tools.sql.model import SemanticModel
-from tools.sql.recompute import differences, recompute
+from tools.sql.recompute import RowsRead, differences, recompute
 from tools.sql.semantic import build
 from tools.sql.warehouse import QueryResult, Warehouse
 
@@ -49,3 +49,13 @@ def test_a_part_of_the_rows_is_never_taken_for_all(shop: Warehouse, model: Seman
 def test_it_checks_the_question_too(shop: Warehouse, model: SemanticModel) -> None:
     with pytest.raises(UnknownName):
         recompute(shop, model, SemanticQuery(measures=("profit",)))
+
+
+def test_rows_that_were_read_are_not_read_again(shop: Warehouse, model: SemanticModel) -> None:
+    already_read: RowsRead = {}
+    first = recompute(shop, model, QUERY, already_read=already_read)
+    assert recompute(shop, model, QUERY, already_read=already_read) == first
+    assert recompute(shop, model, QUERY, already_read=dict.fromkeys(already_read, [])).rows_read == 0
+    other_days = QUERY.model_copy(update={"interval": Interval(start=date(2027, 1, 1), end=date(2027, 1, 2))})
+    found = recompute(shop, model, other_days, already_read=already_read)
+    assert found == recompute(shop, model, other_days)
