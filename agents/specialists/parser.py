@@ -22,9 +22,9 @@ from agents.specialists.selection import (
     dimension_of,
     filters_of,
     measures_of,
-    refuse_part_beside_whole,
     say_what_is_added_up,
 )
+from agents.specialists.sides import refuse_unlike_sides
 from agents.specialists.wording import measure_name, written_in
 
 _CONFIDENCE_LOST_BY_AN_ASSUMPTION = 0.05
@@ -57,7 +57,7 @@ def parse(inputs: Mapping[str, Any], context: AgentContext) -> dict[str, Any]:
     if kind == "share":
         refuse_condition_on_a_share(mentions, findings)
     else:
-        refuse_part_beside_whole(mentions, filters, findings)
+        refuse_unlike_sides(mentions, model, filters, interval, measures, findings)
     if kind == "changes" and dimension:
         say_what_is_added_up(model, dimension, filters, findings)
     ranking = mentions.ranking()

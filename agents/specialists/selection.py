@@ -12,7 +12,6 @@ MEASURE = "metric"
 DIMENSIONS = ("dimension", "grouping")
 """The kinds of words that say what the members are."""
 _ADDABLE = ("sum", "count", "count_distinct")
-_WHOLE = ("全国", "全公司", "全集团", "nation", "country", "company")
 
 
 def measures_of(mentions: Mentions, model: SemanticModel, findings: Findings) -> tuple[str, ...]:
@@ -103,16 +102,6 @@ def _part_by_wording(mentions: Mentions, names: list[str]) -> str | None:
         return first
     within = mentions.text[end:other].strip().lower() in ("in", "within")
     return first if within and mentions.text[share["end"] : start].strip().lower() == "of" else None
-
-
-def refuse_part_beside_whole(mentions: Mentions, filters: tuple[Filter, ...], findings: Findings) -> None:
-    """East China beside the whole country needs two queries; a filter would drop the country unsaid."""
-    for entity in mentions.of("scope"):
-        said = str(entity["text"])
-        if filters and any(word in said.lower() for word in _WHOLE):
-            findings.lacks(
-                "choice", said, [said, *(str(mention["text"]) for mention in mentions.of(filters[0].dimension))]
-            )
 
 
 def say_what_is_added_up(

@@ -35,6 +35,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> SalesDesk:
         ("上季度销售额增幅下降超过15%的城市", "下降"),
         # Each of two measures, or both at once?
         ("Which cities had both sales and orders fall by more than 15% last quarter?", "orders"),
+        # Two filters would both hold: of East China only Shanghai would be left.
+        ("compare Shanghai with East China, sales last quarter", "Sales of East China, Q3 2026"),
+        ("上海和华东上季度销售额对比", "上海2026年第3季度销售额"),
+        ("华东和线上上季度销售额", "线上2026年第3季度销售额"),  # not 上上季度, two quarters back
         # A share that changed, or by month.
         ("cities whose share of sales fell by more than 15% last quarter", "East China"),
         ("2026年上半年各品类每月销售额占比", "华东"),
@@ -88,6 +92,13 @@ def test_a_word_that_only_looks_known_is_asked_about(desk: SalesDesk, text: str,
             "2026年8月与2026年7月相比销售额下降的城市",
         ),
         ("上季度销售额和订单数都下降超过15%的城市", "订单数", "上季度订单数下降超过15%的城市"),
+        ("上海和华东上季度销售额对比", "上海2026年第3季度销售额", "上海2026年第3季度销售额"),
+        ("对比华东和全国上季度销售额", "全国2026年第3季度销售额", "2026年第3季度销售额"),
+        (
+            "compare Shanghai with East China, sales last quarter",
+            "Sales of East China, Q3 2026",
+            "Sales of East China, Q3 2026",
+        ),
         ("上季度销售额增幅下降超过15%的城市", "下降", "上季度销售额下降超过15%的城市"),
     ],
 )

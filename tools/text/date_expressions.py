@@ -299,6 +299,8 @@ _CHINESE: tuple[tuple[str, _Build], ...] = (
     (rf"(?:{_YEAR_ZH}的?)?(?P<month>{_N_ZH})月份?(?:(?P<day>{_N_ZH})[日号])?", _month),
     (rf"{_YEAR_ZH}(?:全年|整年|一整年)?", _year),
     (rf"(?P<which>{_WHICH_ZH})(?P<unit>季度|季|月份|月|年度|星期|礼拜|周)", _relative),
+    # By itself too, for 线上上季度: online, last quarter.
+    (r"(?P<which>上个?)(?P<unit>季度|季|月份|月|年度|星期|礼拜|周)", _relative),
     (r"(?P<which>上一|前一)(?P<unit>年)度?", _relative),
     (rf"(?:最近的?|近|过去的?|前(?!\w{{1,2}}季)|之前的?|往前)(?P<number>{_N_ZH}){_UNIT_ZH}", _last_n),
     (rf"(?:最近的?|刚刚?(?:结束|过去)的?){_UNIT_ZH}(?![内里])", _latest),

@@ -55,7 +55,7 @@ def test_rows_that_were_read_are_not_read_again(shop: Warehouse, model: Semantic
     already_read: RowsRead = {}
     first = recompute(shop, model, QUERY, already_read=already_read)
     assert recompute(shop, model, QUERY, already_read=already_read) == first
-    assert recompute(shop, model, QUERY, already_read=dict.fromkeys(already_read, [])).rows_read == 0
+    assert recompute(shop, model, QUERY, already_read={key: [] for key in already_read}).rows_read == 0
     other_days = QUERY.model_copy(update={"interval": Interval(start=date(2027, 1, 1), end=date(2027, 1, 2))})
     found = recompute(shop, model, other_days, already_read=already_read)
     assert found == recompute(shop, model, other_days)
