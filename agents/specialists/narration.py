@@ -65,12 +65,13 @@ def _title(results: Results, language: str) -> str:
     return f"{measures}{' of ' + scope if scope else ''}, {days}{against}"
 
 
-def _scope(results: Results, language: str) -> str:
-    """The values that the question is limited to, or ''."""
+def _scope(results: Results, language: str, without: str | None = None) -> str:
+    """The values that the question is limited to (but for those of one dimension), or ''."""
     names = [
         label(results.model, part.dimension, value, language)
         for part in results.question.filters
         for value in part.values
+        if part.dimension != without
     ]
     return listing(names, language)
 
@@ -167,6 +168,8 @@ def _value_sentence(results: Results, row: Row, language: str, source: str) -> s
         said = amount(model.measure(name), row[name], language)
         parts.append(f"{measure_name(model, name, language)}{'为 ' if language == 'zh' else ': '}{said}")
     scope = _scope(results, language)
+    if scope and any(len(part.values) > 1 for part in question.filters):
+        scope += "合计" if language == "zh" else " together"
     if language == "zh":
         return f"{scope}{days}{'，'.join(parts)}。 [Source: {source}]"
     return f"{scope + ', ' if scope else ''}{days}: {'; '.join(parts)}. [Source: {source}]"
@@ -261,7 +264,9 @@ def _shares(results: Results, language: str) -> list[str]:
         share = results.share(row)
         cells = [_group_cell(results, row, dimension, language), number_of(measure, row[results.measure])]
         body.append([*cells, "—" if share is None else percent(share)])
-    total = f"{days}{title}总计 {whole}。" if zh else f"Total {title.lower()} in {days}: {whole}."
+    scope = _scope(results, language, without=dimension)
+    of_scope = f" of {scope}" if scope else ""
+    total = f"{scope}{days}{title}总计 {whole}。" if zh else f"Total {title.lower()}{of_scope} in {days}: {whole}."
     return [f"{total} [Source: {whole_source}]", _table(header, body, 1, f"{source}, {whole_source}")]
 
 

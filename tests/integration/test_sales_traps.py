@@ -141,6 +141,21 @@ def test_what_is_clear_is_answered_as_it_was_meant(desk: SalesDesk, text: str, e
     assert answer.outputs["validator"]["agrees"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("上海占华东上季度销售额的比例", "华东2026年第3季度销售额总计"),
+        ("Shanghai's share of East China sales last quarter", "Total sales of East China in Q3 2026"),
+        ("各品类上季度销售额占比", "\n2026年第3季度销售额总计"),
+        ("华东和华南上季度销售额合计", "华东、华南合计2026年第3季度销售额为"),
+        ("Sales in Shanghai and Beijing combined last quarter", "Shanghai, Beijing together, Q3 2026: Sales"),
+        ("2025年销售额最高的三个月", "销售额最高的是2025年12月"),
+    ],
+)
+def test_the_report_says_what_a_number_is_of(desk: SalesDesk, text: str, said: str) -> None:
+    assert said in desk.ask(text).markdown
+
+
 def test_points_of_a_ratio_are_asked_about(desk: SalesDesk) -> None:
     assert "2个点" in desk.ask("上季度退货率上升超过2个点的城市").question
 
