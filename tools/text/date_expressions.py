@@ -334,6 +334,7 @@ _ENGLISH: tuple[tuple[str, _Build], ...] = (
     (rf"{_RECENT_EN} (?P<number>{_N_EN})(?: full| complete| calendar)?[ -]{_UNIT_EN}", _last_n),
     (r"(?:the )?(?P<unit>year|quarter|month|week)[ -]to[ -]date", _to_date),
     (r"(?P<letter>[yqm])td|so far this (?P<current>year|quarter|month)", _to_date),
+    (r"this (?P<current>year|quarter|month) so far", _to_date),
     (rf"(?P<which>{'|'.join(sorted((day for day in _DAYS if day.isascii()), key=len, reverse=True))})", _near_day),
     (rf"{_AFTER_PREPOSITION}(?P<year>\d{{4}}){_NOT_AN_AMOUNT}", _year),
     (rf"(?P<year>20\d\d)(?= ?{_AND_EN} (?:in )?20\d\d(?!\d))", _year),

@@ -33,9 +33,9 @@ _BEFORE: tuple[tuple[Operator, str], ...] = (
     ("<=", "less than or equal to"),
     (">", "超过了?|超出了?|超|大于|高于|多于|逾|突破了?|>|more than|over|above|greater than|higher than"),
     (">", "larger than|bigger than|exceeding|exceeds?|exceeded|in excess of|upwards of|beyond|worse than"),
-    (">", "better than"),
+    (">", "better than|more then|greater then|higher then|larger then|bigger then"),  # a frequent misspelling
     ("<", "低于|小于|少于|不到|不足|未达到?|没到|<|less than|under|below|fewer than|lower than|smaller than"),
-    ("<", "short of"),
+    ("<", "short of|less then|fewer then|lower then|smaller then"),
     ("=", "等于|正好是?|恰好是?|刚好是?|=|exactly|equal to|precisely"),
 )
 _AFTER: tuple[tuple[Operator, str], ...] = (
