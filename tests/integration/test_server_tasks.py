@@ -134,7 +134,7 @@ def test_a_field_that_breaks_the_rules_is_named(channel: grpc.Channel, fields: d
 
 
 @pytest.mark.parametrize(
-    "text", ["relay 🧾 👩‍👩‍👧 words", "relay the words " * 1000, "relay e\u0301 \u202e words"]
+    "text", ["relay 🧾 👩‍👩‍👧 words", "relay the words " * 250, "relay e\u0301 \u202e words"]
 )
 def test_unusual_text_is_kept_as_it_was(channel: grpc.Channel, text: str) -> None:
     task_id = _stub(channel).SubmitTask(_request(text)).task.task_id
