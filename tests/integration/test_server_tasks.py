@@ -133,9 +133,7 @@ def test_a_field_that_breaks_the_rules_is_named(channel: grpc.Channel, fields: d
     assert _violation(caught.value) == named
 
 
-@pytest.mark.parametrize(
-    "text", ["relay 🧾 👩‍👩‍👧 words", "relay the words " * 250, "relay e\u0301 \u202e words"]
-)
+@pytest.mark.parametrize("text", ["relay 🧾 👩‍👩‍👧 words", "relay the words " * 250, "relay e\u0301 \u202e words"])
 def test_unusual_text_is_kept_as_it_was(channel: grpc.Channel, text: str) -> None:
     task_id = _stub(channel).SubmitTask(_request(text)).task.task_id
     assert _stub(channel).GetTask(task_pb2.GetTaskRequest(task_id=task_id)).task.text == text
