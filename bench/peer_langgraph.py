@@ -83,6 +83,7 @@ async def contender(folder: Path, *, durability: str) -> AsyncIterator[Contender
 
         async def one(text: str) -> None:
             config: Any = {"configurable": {"thread_id": str(uuid.uuid4())}}
+            # Its overloads want the literal words of `durability`, not a string.
             result = await compiled.ainvoke({"request": text}, config, durability=durability)  # type: ignore[call-overload]
             if not result["answer"].startswith("Done"):
                 raise AssertionError(result)

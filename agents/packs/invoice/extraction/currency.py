@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agents.packs.invoice.extraction.amounts import Amount
 from agents.packs.invoice.extraction.confidence import Assessment, ocr_factor
 from agents.packs.invoice.extraction.evidence import Setting
-from agents.packs.invoice.extraction.frame import Sheet, Span
+from agents.packs.invoice.extraction.frame import Segment, Sheet, Span
 from agents.packs.invoice.extraction.labels import Label
 from agents.packs.invoice.extraction.marks import CODES, COUNTRY_CURRENCY, MARK, SYMBOLS, meanings
 from agents.packs.invoice.extraction.model import Alternative, Field
@@ -172,7 +172,7 @@ def _against(mark: str, code: str, signs: Sequence[_Sign], setting: Setting) -> 
     )
 
 
-def _next_to(sheet: Sheet, label: Label) -> Iterator:  # type: ignore[type-arg]
+def _next_to(sheet: Sheet, label: Label) -> Iterator[Segment]:
     row = sheet.rows[sheet.row_of[label.segment.index]]
     following = [segment for segment in row if segment.x0 > label.span.x1]
     yield from following[:1]
