@@ -14,6 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from agents.engines.settings import check_settings
 from podium.errors import InvalidRequest
 
 
@@ -89,11 +90,10 @@ class AgentSpec(_Strict):
     output_hook: str | None = None
     """`module:function` that repairs a known habit of a model before validation; every repair is on record."""
     validators: tuple[Validator, ...] = ()
-    engine: Literal["python", "device"] = "python"
+    engine: str = "python"
+    """One of `agents.engines.settings.SETTINGS`."""
     settings: Mapping[str, Any] = {}
-    """For `python`: `callable: module:function`. For `device`: `fallback: agent` for when there is no device.
-    For a write: `idempotent: true` when a second call under the same key changes nothing; then it may be asked
-    again after a crash, otherwise a person looks."""
+    """What its engine needs to know; the form is in `agents.engines.settings`."""
 
     @field_validator("input_schema", "output_schema")
     @classmethod
@@ -107,8 +107,11 @@ class AgentSpec(_Strict):
         required = set(self.output_schema.get("required", ()))
         if missing := {"confidence_score", "sources"} - required:
             raise ValueError(f"output_schema must require {sorted(missing)}")
-        if self.engine == "python" and "callable" not in self.settings:
-            raise ValueError("engine python needs settings.callable")
+        return self
+
+    @model_validator(mode="after")
+    def _settings_fit_the_engine(self) -> "AgentSpec":
+        check_settings(self.engine, self.settings)
         return self
 
 

@@ -1,7 +1,6 @@
 """The cloud in one process: bus, blobs, agents, workers and gRPC server, put together here and nowhere else."""
 
 import asyncio
-import json
 import logging
 import os
 import socket
@@ -12,13 +11,8 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
-
-from agents.engines.device import DeviceEngine
 from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
@@ -26,6 +20,7 @@ from cloud.audit import SqliteAuditLog
 from cloud.blobs import BlobLimits, BlobStore
 from cloud.bus.embedded import EmbeddedBus
 from cloud.devices import DeviceHub
+from cloud.engines import build_engines
 from cloud.intake import Intake
 from cloud.lock import DataLock
 from cloud.reports import ReportingRunner
@@ -35,6 +30,7 @@ from cloud.services.interceptor import GuardInterceptor
 from cloud.services.registry import RegistryService
 from cloud.services.review import ReviewService
 from cloud.services.task import TaskService
+from cloud.serving import SERVER_FILE, add_health_and_reflection, all_serving, announce, grpc_server, listen
 from cloud.settings import Settings
 from cloud.specialists import Specialists, load_specialists
 from cloud.tls import ServerIdentity, given_identity, local_identity
@@ -42,8 +38,7 @@ from conductor.desk import TaskDesk
 from conductor.waiting import Sweeper
 from conductor.wiring import RunnerSettings, Wiring
 from conductor.worker import Worker
-from podium.errors import PodiumError, ServerUnavailable
-from podium.link import MAX_MESSAGE_BYTES
+from podium.errors import PodiumError
 from podium.v1 import blob_pb2_grpc, edge_pb2_grpc, registry_pb2_grpc, review_pb2_grpc, task_pb2_grpc
 from tools.embeddings.minilm import MiniLmEmbedder
 from tools.embeddings.multilingual import MultilingualEmbedder
@@ -54,24 +49,8 @@ _LOG = logging.getLogger(__name__)
 
 BLOBS = "blobs"
 """Name under which agents that read attachments find the blob store among their resources."""
-SERVER_FILE = "server.json"
-SERVICES = (
-    "podium.v1.TaskService",
-    "podium.v1.BlobService",
-    "podium.v1.EdgeService",
-    "podium.v1.RegistryService",
-    "podium.v1.ReviewService",
-)
-_PINGS_AT_MOST_EVERY_MS = 5_000
 _STREAMS_END_WITHIN_S = 1.0
 _WORKER_RESTARTS_AFTER_S = 1.0
-
-
-class AddressUnavailable(ServerUnavailable):
-    """The server cannot listen where it was told to."""
-
-    code = "ADDRESS_UNAVAILABLE"
-    advice = "Choose another --listen HOST:PORT; port 0 takes a free one."
 
 
 class App:
@@ -128,7 +107,7 @@ class App:
         wiring = Wiring(
             bus=self.bus,
             registry=specialists.registry,
-            engines={"python": python, "device": DeviceEngine(hub)},
+            engines=build_engines(python, hub),
             planner=specialists.planner,
             clock=clock,
             normalise=specialists.normalise,
@@ -140,7 +119,7 @@ class App:
             ),
             settings=RunnerSettings(max_interruptions=settings.max_interruptions),
         )
-        server = self._server()
+        server = grpc_server([GuardInterceptor(call_limit=settings.call_limit)])
         task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)
         blob_pb2_grpc.add_BlobServiceServicer_to_server(BlobService(blobs), server)
         edge_pb2_grpc.add_EdgeServiceServicer_to_server(EdgeService(hub), server)
@@ -148,19 +127,19 @@ class App:
         review_pb2_grpc.add_ReviewServiceServicer_to_server(
             ReviewService(self.bus, specialists.registry, desk), server
         )
-        health_service = health.aio.HealthServicer()  # type: ignore[attr-defined]  # exported without a stub
-        health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
-        reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-        self._listen(server, identity)
+        health_service = add_health_and_reflection(server)
+        self.address = listen(server, settings.listen, identity)
         await server.start()
         self._exits.push_async_callback(server.stop, _STREAMS_END_WITHIN_S)
         self._exits.callback(hub.close)
         await self._start_workers(wiring)
         self._exits.push_async_callback(health_service.enter_graceful_shutdown)
-        for name in ("", *SERVICES):
-            await health_service.set(name, health_pb2.HealthCheckResponse.SERVING)
+        await all_serving(health_service)
         if self._announced:
-            self._announce()
+            announced = announce(
+                data, address=self.address, ca_file=self.ca_file, tls=not settings.insecure_loopback
+            )
+            self._exits.callback(announced.unlink, missing_ok=True)
         self._warm(python, specialists)
 
     def _warm(self, python: PythonEngine, specialists: Specialists) -> None:
@@ -179,35 +158,6 @@ class App:
         identity = local_identity(settings.data / "tls", host_names=tuple(names), clock=self._clock)
         self.ca_file = identity.ca_file
         return identity
-
-    def _server(self) -> grpc.aio.Server:
-        options: list[tuple[str, Any]] = [
-            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-            # Without this two servers could listen on one port and each get half of the calls.
-            ("grpc.so_reuseport", 0),
-            # A device that vanished is noticed within about 40 s, and the steps it had are given up.
-            ("grpc.keepalive_time_ms", 30_000),
-            ("grpc.keepalive_timeout_ms", 10_000),
-            ("grpc.http2.ping_timeout_ms", 10_000),
-            # Clients ping every 20 s (podium.link); the default of 300 s would drop them as too eager. gRPC
-            # ignores names it does not know without a word: a test pings to see that this one works.
-            ("grpc.http2.min_ping_interval_without_data_ms", _PINGS_AT_MOST_EVERY_MS),
-            ("grpc.keepalive_permit_without_calls", 1),
-        ]
-        guard = GuardInterceptor(call_limit=self._settings.call_limit)
-        return grpc.aio.server(interceptors=[guard], options=options)
-
-    def _listen(self, server: grpc.aio.Server, identity: ServerIdentity | None) -> None:
-        wanted = self._settings.listen
-        try:
-            if identity is None:
-                port = server.add_insecure_port(wanted)
-            else:
-                pair = (identity.key_pem, identity.certificate_pem)
-                port = server.add_secure_port(wanted, grpc.ssl_server_credentials([pair]))
-        except RuntimeError as error:
-            raise AddressUnavailable(f"cannot listen on {wanted}: it is taken or not of this machine") from error
-        self.address = f"{wanted.rpartition(':')[0]}:{port}"
 
     async def _start_workers(self, wiring: Wiring) -> None:
         settings = self._settings
@@ -237,21 +187,6 @@ class App:
             await asyncio.gather(*running, return_exceptions=True)
 
         self._exits.push_async_callback(drain)
-
-    def _announce(self) -> None:
-        """Let commands on this machine find the server."""
-        path = self._settings.data / SERVER_FILE
-        address = self.address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:")
-        entry = {
-            "address": address,
-            "ca": str(self.ca_file.resolve()) if self.ca_file is not None else None,
-            "tls": not self._settings.insecure_loopback,
-            "pid": os.getpid(),
-        }
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(entry) + "\n", encoding="utf-8")
-        temporary.replace(path)
-        self._exits.callback(path.unlink, missing_ok=True)
 
 
 def build(settings: Settings, clock: Callable[[], datetime], *, announced: bool = True) -> App:

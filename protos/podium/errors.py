@@ -6,12 +6,16 @@
     ├── InvalidRequest            the caller must change the request
     │   └── UnsupportedMedia      a file of a kind that cannot be read
     ├── NotFound                  task, blob, agent or question
+    ├── Unauthenticated           no credentials, or none that are good
+    ├── PermissionDenied          good credentials, and the role does not allow the call
     ├── Conflict                  the state does not allow it
     │   └── VersionConflict       somebody else wrote first; read again
     ├── PlanInvalid               verification refused the plan
     ├── AgentError                an agent did not do its job
     │   ├── AgentTimeout
     │   ├── AgentCrashed
+    │   ├── AgentUnreachable      it runs elsewhere and cannot be reached
+    │   ├── AgentOverLimit        it used more than its manifest allows and was stopped
     │   ├── InputContractBroken
     │   ├── OutputContractBroken
     │   ├── ValidatorFailed
@@ -81,6 +85,24 @@ class NotFound(PodiumError):
     advice = "Check the identifier; `podium task list` and `podium agents list` show what there is."
 
 
+class Unauthenticated(PodiumError):
+    """The call came without credentials, or with none that are good."""
+
+    code = "UNAUTHENTICATED"
+    status = StatusCode.UNAUTHENTICATED
+    advice = (
+        "Give a token (--token-file or PODIUM_TOKEN) or an enrolled machine's identity; an operator makes them."
+    )
+
+
+class PermissionDenied(PodiumError):
+    """Who calls is known, and may not do this."""
+
+    code = "PERMISSION_DENIED"
+    status = StatusCode.PERMISSION_DENIED
+    advice = "Ask the administrator for the role named in the message."
+
+
 class Conflict(PodiumError):
     """The state of the task does not allow the call."""
 
@@ -126,6 +148,23 @@ class AgentCrashed(AgentError):
 
     code = "AGENT_CRASHED"
     retryable = True
+
+
+class AgentUnreachable(AgentError):
+    """An agent runs elsewhere and cannot be reached, or its host died during the call."""
+
+    code = "AGENT_UNREACHABLE"
+    status = StatusCode.UNAVAILABLE
+    retryable = True
+    advice = "Check that the agent's host is running and reachable; another agent or host takes over meanwhile."
+
+
+class AgentOverLimit(AgentError):
+    """An agent used more processor time, memory, output or processes than its manifest allows, and was stopped."""
+
+    code = "AGENT_OVER_LIMIT"
+    status = StatusCode.RESOURCE_EXHAUSTED
+    advice = "Raise the limit named in the message in the agent's manifest, or mend the agent."
 
 
 class InputContractBroken(AgentError):

@@ -21,9 +21,11 @@ from podium.errors import (
     InvalidRequest,
     LimitExceeded,
     NotFound,
+    PermissionDenied,
     PodiumError,
     ServerUnavailable,
     TimeLimitExceeded,
+    Unauthenticated,
     VersionConflict,
     catalogue,
 )
@@ -48,6 +50,8 @@ _BY_STATUS: dict[grpc.StatusCode, type[PodiumError]] = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: LimitExceeded,
     grpc.StatusCode.UNAVAILABLE: ServerUnavailable,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimeLimitExceeded,
+    grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDenied,
 }
 
 

@@ -23,17 +23,30 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15podium/v1/agent.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\"\xb1\x02\n\x10\x41gentDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x19\n\x11input_schema_json\x18\x04 \x01(\x0c\x12\x1a\n\x12output_schema_json\x18\x05 \x01(\x0c\x12\x17\n\x0f\x63\x61pability_tags\x18\x06 \x03(\t\x12\x10\n\x08requires\x18\x07 \x03(\t\x12,\n\x0cside_effects\x18\x08 \x01(\x0e\x32\x16.podium.v1.SideEffects\x12*\n\x07timeout\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06\x65ngine\x18\n \x01(\t\x12\x0c\n\x04pack\x18\x0b \x01(\t\x12\x0f\n\x07\x65nabled\x18\x0c \x01(\x08*q\n\x0bSideEffects\x12\x1c\n\x18SIDE_EFFECTS_UNSPECIFIED\x10\x00\x12\x15\n\x11SIDE_EFFECTS_NONE\x10\x01\x12\x15\n\x11SIDE_EFFECTS_READ\x10\x02\x12\x16\n\x12SIDE_EFFECTS_WRITE\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15podium/v1/agent.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x1f\n\x0f\x44\x65scribeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"Y\n\x10\x44\x65scribeResponse\x12+\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1b.podium.v1.AgentDescription\x12\x18\n\x10software_version\x18\x02 \x01(\t\"\xb3\x01\n\rInvokeRequest\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x15\n\ragent_version\x18\x02 \x01(\t\x12\x12\n\ninput_json\x18\x03 \x01(\x0c\x12\x1b\n\x13input_schema_sha256\x18\x04 \x01(\t\x12\x1c\n\x14output_schema_sha256\x18\x05 \x01(\t\x12-\n\x07\x63ontext\x18\x06 \x01(\x0b\x32\x1c.podium.v1.InvocationContext\"\xc3\x01\n\x11InvocationContext\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x17\n\x0fidempotency_key\x18\x04 \x01(\t\x12)\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x63\x61ller\x18\x06 \x01(\t\x12\x11\n\tdiagnosis\x18\x07 \x03(\t\x12\x17\n\x0f\x64ocument_sha256\x18\x08 \x01(\t\"C\n\x0eInvokeResponse\x12\x13\n\x0boutput_json\x18\x01 \x01(\x0c\x12\x1c\n\x14output_schema_sha256\x18\x02 \x01(\t\"\xce\x03\n\x10\x41gentDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x19\n\x11input_schema_json\x18\x04 \x01(\x0c\x12\x1a\n\x12output_schema_json\x18\x05 \x01(\x0c\x12\x17\n\x0f\x63\x61pability_tags\x18\x06 \x03(\t\x12\x10\n\x08requires\x18\x07 \x03(\t\x12,\n\x0cside_effects\x18\x08 \x01(\x0e\x32\x16.podium.v1.SideEffects\x12*\n\x07timeout\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06\x65ngine\x18\n \x01(\t\x12\x0c\n\x04pack\x18\x0b \x01(\t\x12\x0f\n\x07\x65nabled\x18\x0c \x01(\x08\x12\x0e\n\x06weight\x18\r \x01(\r\x12\x17\n\x0fmanifest_sha256\x18\x0e \x01(\t\x12\x15\n\rregistered_by\x18\x0f \x01(\t\x12\x31\n\rregister_time\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65ndpoint\x18\x11 \x01(\t\x12\x16\n\x0ehandovers_json\x18\x12 \x01(\x0c*q\n\x0bSideEffects\x12\x1c\n\x18SIDE_EFFECTS_UNSPECIFIED\x10\x00\x12\x15\n\x11SIDE_EFFECTS_NONE\x10\x01\x12\x15\n\x11SIDE_EFFECTS_READ\x10\x02\x12\x16\n\x12SIDE_EFFECTS_WRITE\x10\x03\x32\x92\x01\n\x0c\x41gentService\x12\x43\n\x08\x44\x65scribe\x12\x1a.podium.v1.DescribeRequest\x1a\x1b.podium.v1.DescribeResponse\x12=\n\x06Invoke\x12\x18.podium.v1.InvokeRequest\x1a\x19.podium.v1.InvokeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.v1.agent_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIDEEFFECTS']._serialized_start=376
-  _globals['_SIDEEFFECTS']._serialized_end=489
-  _globals['_AGENTDESCRIPTION']._serialized_start=69
-  _globals['_AGENTDESCRIPTION']._serialized_end=374
+  _globals['_SIDEEFFECTS']._serialized_start=1139
+  _globals['_SIDEEFFECTS']._serialized_end=1252
+  _globals['_DESCRIBEREQUEST']._serialized_start=101
+  _globals['_DESCRIBEREQUEST']._serialized_end=132
+  _globals['_DESCRIBERESPONSE']._serialized_start=134
+  _globals['_DESCRIBERESPONSE']._serialized_end=223
+  _globals['_INVOKEREQUEST']._serialized_start=226
+  _globals['_INVOKEREQUEST']._serialized_end=405
+  _globals['_INVOCATIONCONTEXT']._serialized_start=408
+  _globals['_INVOCATIONCONTEXT']._serialized_end=603
+  _globals['_INVOKERESPONSE']._serialized_start=605
+  _globals['_INVOKERESPONSE']._serialized_end=672
+  _globals['_AGENTDESCRIPTION']._serialized_start=675
+  _globals['_AGENTDESCRIPTION']._serialized_end=1137
+  _globals['_AGENTSERVICE']._serialized_start=1255
+  _globals['_AGENTSERVICE']._serialized_end=1401
 # @@protoc_insertion_point(module_scope)

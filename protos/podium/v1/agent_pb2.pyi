@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -49,6 +50,180 @@ SIDE_EFFECTS_WRITE: SideEffects.ValueType  # 3
 Global___SideEffects: _TypeAlias = SideEffects  # noqa: Y015
 
 @_typing.final
+class DescribeRequest(_message.Message):
+    """Asks which agents a host runs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Only this agent; all when empty."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeRequest: _TypeAlias = DescribeRequest  # noqa: Y015
+
+@_typing.final
+class DescribeResponse(_message.Message):
+    """The agents of a host."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENTS_FIELD_NUMBER: _builtins.int
+    SOFTWARE_VERSION_FIELD_NUMBER: _builtins.int
+    software_version: _builtins.str
+    """Version of the host's software."""
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentDescription]:
+        """Sorted by name, then version."""
+
+    def __init__(
+        self,
+        *,
+        agents: _abc.Iterable[Global___AgentDescription] | None = ...,
+        software_version: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "software_version", b"software_version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeResponse: _TypeAlias = DescribeResponse  # noqa: Y015
+
+@_typing.final
+class InvokeRequest(_message.Message):
+    """One call of a remote agent. The W3C trace context travels in the call's metadata."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    AGENT_VERSION_FIELD_NUMBER: _builtins.int
+    INPUT_JSON_FIELD_NUMBER: _builtins.int
+    INPUT_SCHEMA_SHA256_FIELD_NUMBER: _builtins.int
+    OUTPUT_SCHEMA_SHA256_FIELD_NUMBER: _builtins.int
+    CONTEXT_FIELD_NUMBER: _builtins.int
+    agent: _builtins.str
+    """The agent."""
+    agent_version: _builtins.str
+    """Its version; the host's newest when empty."""
+    input_json: _builtins.bytes
+    """Its input as canonical JSON, valid against its input schema."""
+    input_schema_sha256: _builtins.str
+    """SHA-256 of the canonical JSON of the input schema the caller checked against; the host refuses another."""
+    output_schema_sha256: _builtins.str
+    """SHA-256 of the output schema the caller will check against; the host refuses another."""
+    @_builtins.property
+    def context(self) -> Global___InvocationContext:
+        """What the agent may know besides its input."""
+
+    def __init__(
+        self,
+        *,
+        agent: _builtins.str = ...,
+        agent_version: _builtins.str = ...,
+        input_json: _builtins.bytes = ...,
+        input_schema_sha256: _builtins.str = ...,
+        output_schema_sha256: _builtins.str = ...,
+        context: Global___InvocationContext | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_version", b"agent_version", "context", b"context", "input_json", b"input_json", "input_schema_sha256", b"input_schema_sha256", "output_schema_sha256", b"output_schema_sha256"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeRequest: _TypeAlias = InvokeRequest  # noqa: Y015
+
+@_typing.final
+class InvocationContext(_message.Message):
+    """What an agent may know besides its input."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    CALLER_FIELD_NUMBER: _builtins.int
+    DIAGNOSIS_FIELD_NUMBER: _builtins.int
+    DOCUMENT_SHA256_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    step: _builtins.int
+    """Index of the step in the plan in force."""
+    attempt: _builtins.int
+    """Attempt, from 1."""
+    idempotency_key: _builtins.str
+    """Names the effect of a write: task/step."""
+    caller: _builtins.str
+    """Who asked."""
+    document_sha256: _builtins.str
+    """SHA-256 of the document the step is about."""
+    @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """The moment relative dates refer to."""
+
+    @_builtins.property
+    def diagnosis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Why the attempt before this one failed."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        step: _builtins.int = ...,
+        attempt: _builtins.int = ...,
+        idempotency_key: _builtins.str = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        caller: _builtins.str = ...,
+        diagnosis: _abc.Iterable[_builtins.str] | None = ...,
+        document_sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attempt", b"attempt", "caller", b"caller", "diagnosis", b"diagnosis", "document_sha256", b"document_sha256", "idempotency_key", b"idempotency_key", "step", b"step", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvocationContext: _TypeAlias = InvocationContext  # noqa: Y015
+
+@_typing.final
+class InvokeResponse(_message.Message):
+    """The outcome of one call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTPUT_JSON_FIELD_NUMBER: _builtins.int
+    OUTPUT_SCHEMA_SHA256_FIELD_NUMBER: _builtins.int
+    output_json: _builtins.bytes
+    """The output as JSON; it is checked again by whoever asked."""
+    output_schema_sha256: _builtins.str
+    """SHA-256 of the output schema the host has."""
+    def __init__(
+        self,
+        *,
+        output_json: _builtins.bytes = ...,
+        output_schema_sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["output_json", b"output_json", "output_schema_sha256", b"output_schema_sha256"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeResponse: _TypeAlias = InvokeResponse  # noqa: Y015
+
+@_typing.final
 class AgentDescription(_message.Message):
     """What an agent is and promises."""
 
@@ -66,6 +241,12 @@ class AgentDescription(_message.Message):
     ENGINE_FIELD_NUMBER: _builtins.int
     PACK_FIELD_NUMBER: _builtins.int
     ENABLED_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    MANIFEST_SHA256_FIELD_NUMBER: _builtins.int
+    REGISTERED_BY_FIELD_NUMBER: _builtins.int
+    REGISTER_TIME_FIELD_NUMBER: _builtins.int
+    ENDPOINT_FIELD_NUMBER: _builtins.int
+    HANDOVERS_JSON_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, unique among agents and tools."""
     version: _builtins.str
@@ -79,11 +260,21 @@ class AgentDescription(_message.Message):
     side_effects: Global___SideEffects.ValueType
     """What it does to the world."""
     engine: _builtins.str
-    """How it is run: python, device."""
+    """How it is run: python, process, device, grpc, a2a, mcp, openai, onnx."""
     pack: _builtins.str
     """The pack it belongs to; empty for the atomic agents."""
     enabled: _builtins.bool
     """False when it has been taken out of service."""
+    weight: _builtins.int
+    """Its share of the calls among the enabled versions of its name; all of them when there is only one."""
+    manifest_sha256: _builtins.str
+    """SHA-256 of its manifest in canonical JSON."""
+    registered_by: _builtins.str
+    """Who registered it; empty when it came with the server."""
+    endpoint: _builtins.str
+    """Where it runs when that is not this server, e.g. "grpc://host:port"; never holds a secret."""
+    handovers_json: _builtins.bytes
+    """What it promises to whom it hands over, canonical JSON of the manifest's hand-overs."""
     @_builtins.property
     def capability_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What it can do."""
@@ -95,6 +286,10 @@ class AgentDescription(_message.Message):
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
         """How long one call may take."""
+
+    @_builtins.property
+    def register_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was registered; unset when it came with the server."""
 
     def __init__(
         self,
@@ -111,10 +306,16 @@ class AgentDescription(_message.Message):
         engine: _builtins.str = ...,
         pack: _builtins.str = ...,
         enabled: _builtins.bool = ...,
+        weight: _builtins.int = ...,
+        manifest_sha256: _builtins.str = ...,
+        registered_by: _builtins.str = ...,
+        register_time: _timestamp_pb2.Timestamp | None = ...,
+        endpoint: _builtins.str = ...,
+        handovers_json: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["register_time", b"register_time", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capability_tags", b"capability_tags", "description", b"description", "enabled", b"enabled", "engine", b"engine", "input_schema_json", b"input_schema_json", "name", b"name", "output_schema_json", b"output_schema_json", "pack", b"pack", "requires", b"requires", "side_effects", b"side_effects", "timeout", b"timeout", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capability_tags", b"capability_tags", "description", b"description", "enabled", b"enabled", "endpoint", b"endpoint", "engine", b"engine", "handovers_json", b"handovers_json", "input_schema_json", b"input_schema_json", "manifest_sha256", b"manifest_sha256", "name", b"name", "output_schema_json", b"output_schema_json", "pack", b"pack", "register_time", b"register_time", "registered_by", b"registered_by", "requires", b"requires", "side_effects", b"side_effects", "timeout", b"timeout", "version", b"version", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from podium.v1 import agent_pb2 as podium_dot_v1_dot_agent__pb2
 
 GRPC_GENERATED_VERSION = '1.81.1'
 GRPC_VERSION = grpc.__version__
@@ -22,3 +23,123 @@ if _version_not_supported:
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
+
+
+class AgentServiceStub:
+    """What a remote agent host implements: says which agents it has and runs them.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Describe = channel.unary_unary(
+                '/podium.v1.AgentService/Describe',
+                request_serializer=podium_dot_v1_dot_agent__pb2.DescribeRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_agent__pb2.DescribeResponse.FromString,
+                _registered_method=True)
+        self.Invoke = channel.unary_unary(
+                '/podium.v1.AgentService/Invoke',
+                request_serializer=podium_dot_v1_dot_agent__pb2.InvokeRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_agent__pb2.InvokeResponse.FromString,
+                _registered_method=True)
+
+
+class AgentServiceServicer:
+    """What a remote agent host implements: says which agents it has and runs them.
+    """
+
+    def Describe(self, request, context):
+        """Says which agents this host runs, with their contracts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Invoke(self, request, context):
+        """Runs one agent once. The same idempotency_key of a writing agent takes effect once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_AgentServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Describe': grpc.unary_unary_rpc_method_handler(
+                    servicer.Describe,
+                    request_deserializer=podium_dot_v1_dot_agent__pb2.DescribeRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_agent__pb2.DescribeResponse.SerializeToString,
+            ),
+            'Invoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.Invoke,
+                    request_deserializer=podium_dot_v1_dot_agent__pb2.InvokeRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_agent__pb2.InvokeResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'podium.v1.AgentService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('podium.v1.AgentService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class AgentService:
+    """What a remote agent host implements: says which agents it has and runs them.
+    """
+
+    @staticmethod
+    def Describe(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.AgentService/Describe',
+            podium_dot_v1_dot_agent__pb2.DescribeRequest.SerializeToString,
+            podium_dot_v1_dot_agent__pb2.DescribeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Invoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.AgentService/Invoke',
+            podium_dot_v1_dot_agent__pb2.InvokeRequest.SerializeToString,
+            podium_dot_v1_dot_agent__pb2.InvokeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

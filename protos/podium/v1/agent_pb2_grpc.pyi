@@ -5,9 +5,16 @@ isort:skip_file
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from podium.v1 import agent_pb2 as _agent_pb2
 import abc as _abc_1
 import grpc as _grpc
+import sys
 import typing as _typing
+
+if sys.version_info >= (3, 11):
+    from typing import Self as _Self
+else:
+    from typing_extensions import Self as _Self
 
 _T = _typing.TypeVar("_T")
 
@@ -18,3 +25,46 @@ class _ServicerContext(_grpc.ServicerContext, _aio.ServicerContext):  # type: ig
 
 GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
+
+class AgentServiceStub:
+    """What a remote agent host implements: says which agents it has and runs them."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> AgentServiceAsyncStub: ...
+    Describe: _grpc.UnaryUnaryMultiCallable[_agent_pb2.DescribeRequest, _agent_pb2.DescribeResponse]
+    """Says which agents this host runs, with their contracts."""
+    Invoke: _grpc.UnaryUnaryMultiCallable[_agent_pb2.InvokeRequest, _agent_pb2.InvokeResponse]
+    """Runs one agent once. The same idempotency_key of a writing agent takes effect once."""
+
+@_typing.type_check_only
+class AgentServiceAsyncStub(AgentServiceStub):
+    """What a remote agent host implements: says which agents it has and runs them."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Describe: _aio.UnaryUnaryMultiCallable[_agent_pb2.DescribeRequest, _agent_pb2.DescribeResponse]  # type: ignore[assignment]
+    """Says which agents this host runs, with their contracts."""
+    Invoke: _aio.UnaryUnaryMultiCallable[_agent_pb2.InvokeRequest, _agent_pb2.InvokeResponse]  # type: ignore[assignment]
+    """Runs one agent once. The same idempotency_key of a writing agent takes effect once."""
+
+class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
+    """What a remote agent host implements: says which agents it has and runs them."""
+
+    @_abc_1.abstractmethod
+    def Describe(
+        self,
+        request: _agent_pb2.DescribeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_pb2.DescribeResponse, _abc.Awaitable[_agent_pb2.DescribeResponse]]:
+        """Says which agents this host runs, with their contracts."""
+
+    @_abc_1.abstractmethod
+    def Invoke(
+        self,
+        request: _agent_pb2.InvokeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_pb2.InvokeResponse, _abc.Awaitable[_agent_pb2.InvokeResponse]]:
+        """Runs one agent once. The same idempotency_key of a writing agent takes effect once."""
+
+def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

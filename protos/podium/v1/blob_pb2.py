@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14podium/v1/blob.proto\x12\tpodium.v1\"T\n\x07\x42lobRef\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x12\n\nmedia_type\x18\x03 \x01(\t\x12\x11\n\tfile_name\x18\x04 \x01(\t\"\x1d\n\x0bStatRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\"9\n\x0cStatResponse\x12\x17\n\x0f\x63ommitted_bytes\x18\x01 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\"U\n\rUploadRequest\x12 \n\x04\x62lob\x18\x01 \x01(\x0b\x32\x12.podium.v1.BlobRef\x12\x14\n\x0coffset_bytes\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"2\n\x0eUploadResponse\x12 \n\x04\x62lob\x18\x01 \x01(\x0b\x32\x12.podium.v1.BlobRef\"7\n\x0f\x44ownloadRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x14\n\x0coffset_bytes\x18\x02 \x01(\x04\"6\n\x10\x44ownloadResponse\x12\x14\n\x0coffset_bytes\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x32\xce\x01\n\x0b\x42lobService\x12\x37\n\x04Stat\x12\x16.podium.v1.StatRequest\x1a\x17.podium.v1.StatResponse\x12?\n\x06Upload\x12\x18.podium.v1.UploadRequest\x1a\x19.podium.v1.UploadResponse(\x01\x12\x45\n\x08\x44ownload\x12\x1a.podium.v1.DownloadRequest\x1a\x1b.podium.v1.DownloadResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14podium/v1/blob.proto\x12\tpodium.v1\"T\n\x07\x42lobRef\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x12\n\nmedia_type\x18\x03 \x01(\t\x12\x11\n\tfile_name\x18\x04 \x01(\t\"\x1d\n\x0bStatRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\"9\n\x0cStatResponse\x12\x17\n\x0f\x63ommitted_bytes\x18\x01 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\"s\n\rUploadRequest\x12 \n\x04\x62lob\x18\x01 \x01(\x0b\x32\x12.podium.v1.BlobRef\x12\x14\n\x0coffset_bytes\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x12\n\x05\x63rc32\x18\x04 \x01(\x07H\x00\x88\x01\x01\x42\x08\n\x06_crc32\"2\n\x0eUploadResponse\x12 \n\x04\x62lob\x18\x01 \x01(\x0b\x32\x12.podium.v1.BlobRef\"7\n\x0f\x44ownloadRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x14\n\x0coffset_bytes\x18\x02 \x01(\x04\"T\n\x10\x44ownloadResponse\x12\x14\n\x0coffset_bytes\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x12\n\x05\x63rc32\x18\x03 \x01(\x07H\x00\x88\x01\x01\x42\x08\n\x06_crc32\"(\n\x15\x43ollectGarbageRequest\x12\x0f\n\x07\x64ry_run\x18\x01 \x01(\x08\"n\n\x16\x43ollectGarbageResponse\x12\x15\n\rremoved_count\x18\x01 \x01(\x04\x12\x15\n\rremoved_bytes\x18\x02 \x01(\x04\x12\x12\n\nkept_count\x18\x03 \x01(\x04\x12\x12\n\nkept_bytes\x18\x04 \x01(\x04\x32\xa5\x02\n\x0b\x42lobService\x12\x37\n\x04Stat\x12\x16.podium.v1.StatRequest\x1a\x17.podium.v1.StatResponse\x12?\n\x06Upload\x12\x18.podium.v1.UploadRequest\x1a\x19.podium.v1.UploadResponse(\x01\x12\x45\n\x08\x44ownload\x12\x1a.podium.v1.DownloadRequest\x1a\x1b.podium.v1.DownloadResponse0\x01\x12U\n\x0e\x43ollectGarbage\x12 .podium.v1.CollectGarbageRequest\x1a!.podium.v1.CollectGarbageResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,13 +38,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATRESPONSE']._serialized_start=152
   _globals['_STATRESPONSE']._serialized_end=209
   _globals['_UPLOADREQUEST']._serialized_start=211
-  _globals['_UPLOADREQUEST']._serialized_end=296
-  _globals['_UPLOADRESPONSE']._serialized_start=298
-  _globals['_UPLOADRESPONSE']._serialized_end=348
-  _globals['_DOWNLOADREQUEST']._serialized_start=350
-  _globals['_DOWNLOADREQUEST']._serialized_end=405
-  _globals['_DOWNLOADRESPONSE']._serialized_start=407
-  _globals['_DOWNLOADRESPONSE']._serialized_end=461
-  _globals['_BLOBSERVICE']._serialized_start=464
-  _globals['_BLOBSERVICE']._serialized_end=670
+  _globals['_UPLOADREQUEST']._serialized_end=326
+  _globals['_UPLOADRESPONSE']._serialized_start=328
+  _globals['_UPLOADRESPONSE']._serialized_end=378
+  _globals['_DOWNLOADREQUEST']._serialized_start=380
+  _globals['_DOWNLOADREQUEST']._serialized_end=435
+  _globals['_DOWNLOADRESPONSE']._serialized_start=437
+  _globals['_DOWNLOADRESPONSE']._serialized_end=521
+  _globals['_COLLECTGARBAGEREQUEST']._serialized_start=523
+  _globals['_COLLECTGARBAGEREQUEST']._serialized_end=563
+  _globals['_COLLECTGARBAGERESPONSE']._serialized_start=565
+  _globals['_COLLECTGARBAGERESPONSE']._serialized_end=675
+  _globals['_BLOBSERVICE']._serialized_start=678
+  _globals['_BLOBSERVICE']._serialized_end=971
 # @@protoc_insertion_point(module_scope)

@@ -107,10 +107,13 @@ class UploadRequest(_message.Message):
     BLOB_FIELD_NUMBER: _builtins.int
     OFFSET_BYTES_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
+    CRC32_FIELD_NUMBER: _builtins.int
     offset_bytes: _builtins.int
     """Where this chunk starts, in bytes from the beginning of the blob."""
     data: _builtins.bytes
     """Up to 256 KiB."""
+    crc32: _builtins.int
+    """CRC-32 (zlib) of data, so that a damaged chunk is refused at once and not after the last byte; unset when not known."""
     @_builtins.property
     def blob(self) -> Global___BlobRef:
         """What is being uploaded; required on the first chunk, ignored later."""
@@ -121,12 +124,15 @@ class UploadRequest(_message.Message):
         blob: Global___BlobRef | None = ...,
         offset_bytes: _builtins.int = ...,
         data: _builtins.bytes = ...,
+        crc32: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["blob", b"blob"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_crc32", b"_crc32", "blob", b"blob", "crc32", b"crc32"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blob", b"blob", "data", b"data", "offset_bytes", b"offset_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_crc32", b"_crc32", "blob", b"blob", "crc32", b"crc32", "data", b"data", "offset_bytes", b"offset_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__crc32: _TypeAlias = _typing.Literal["crc32"]  # noqa: Y015
+    _WhichOneofArgType__crc32: _TypeAlias = _typing.Literal["_crc32", b"_crc32"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__crc32) -> _WhichOneofReturnType__crc32 | None: ...
 
 Global___UploadRequest: _TypeAlias = UploadRequest  # noqa: Y015
 
@@ -188,20 +194,82 @@ class DownloadResponse(_message.Message):
 
     OFFSET_BYTES_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
+    CRC32_FIELD_NUMBER: _builtins.int
     offset_bytes: _builtins.int
     """Where this chunk starts, in bytes."""
     data: _builtins.bytes
     """Up to 256 KiB."""
+    crc32: _builtins.int
+    """CRC-32 (zlib) of data."""
     def __init__(
         self,
         *,
         offset_bytes: _builtins.int = ...,
         data: _builtins.bytes = ...,
+        crc32: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_crc32", b"_crc32", "crc32", b"crc32"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_crc32", b"_crc32", "crc32", b"crc32", "data", b"data", "offset_bytes", b"offset_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__crc32: _TypeAlias = _typing.Literal["crc32"]  # noqa: Y015
+    _WhichOneofArgType__crc32: _TypeAlias = _typing.Literal["_crc32", b"_crc32"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__crc32) -> _WhichOneofReturnType__crc32 | None: ...
+
+Global___DownloadResponse: _TypeAlias = DownloadResponse  # noqa: Y015
+
+@_typing.final
+class CollectGarbageRequest(_message.Message):
+    """Asks for unreferenced blobs to be removed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    dry_run: _builtins.bool
+    """Only say what would be removed."""
+    def __init__(
+        self,
+        *,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "offset_bytes", b"offset_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___DownloadResponse: _TypeAlias = DownloadResponse  # noqa: Y015
+Global___CollectGarbageRequest: _TypeAlias = CollectGarbageRequest  # noqa: Y015
+
+@_typing.final
+class CollectGarbageResponse(_message.Message):
+    """What was removed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REMOVED_COUNT_FIELD_NUMBER: _builtins.int
+    REMOVED_BYTES_FIELD_NUMBER: _builtins.int
+    KEPT_COUNT_FIELD_NUMBER: _builtins.int
+    KEPT_BYTES_FIELD_NUMBER: _builtins.int
+    removed_count: _builtins.int
+    """How many blobs."""
+    removed_bytes: _builtins.int
+    """How many bytes they had."""
+    kept_count: _builtins.int
+    """Blobs that stay."""
+    kept_bytes: _builtins.int
+    """How many bytes those have."""
+    def __init__(
+        self,
+        *,
+        removed_count: _builtins.int = ...,
+        removed_bytes: _builtins.int = ...,
+        kept_count: _builtins.int = ...,
+        kept_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kept_bytes", b"kept_bytes", "kept_count", b"kept_count", "removed_bytes", b"removed_bytes", "removed_count", b"removed_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectGarbageResponse: _TypeAlias = CollectGarbageResponse  # noqa: Y015

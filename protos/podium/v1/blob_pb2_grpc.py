@@ -50,6 +50,11 @@ class BlobServiceStub:
                 request_serializer=podium_dot_v1_dot_blob__pb2.DownloadRequest.SerializeToString,
                 response_deserializer=podium_dot_v1_dot_blob__pb2.DownloadResponse.FromString,
                 _registered_method=True)
+        self.CollectGarbage = channel.unary_unary(
+                '/podium.v1.BlobService/CollectGarbage',
+                request_serializer=podium_dot_v1_dot_blob__pb2.CollectGarbageRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_blob__pb2.CollectGarbageResponse.FromString,
+                _registered_method=True)
 
 
 class BlobServiceServicer:
@@ -77,6 +82,13 @@ class BlobServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CollectGarbage(self, request, context):
+        """Removes blobs that no task and nobody else refers to and that are older than a time of grace.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_BlobServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_BlobServiceServicer_to_server(servicer, server):
                     servicer.Download,
                     request_deserializer=podium_dot_v1_dot_blob__pb2.DownloadRequest.FromString,
                     response_serializer=podium_dot_v1_dot_blob__pb2.DownloadResponse.SerializeToString,
+            ),
+            'CollectGarbage': grpc.unary_unary_rpc_method_handler(
+                    servicer.CollectGarbage,
+                    request_deserializer=podium_dot_v1_dot_blob__pb2.CollectGarbageRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_blob__pb2.CollectGarbageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class BlobService:
             '/podium.v1.BlobService/Download',
             podium_dot_v1_dot_blob__pb2.DownloadRequest.SerializeToString,
             podium_dot_v1_dot_blob__pb2.DownloadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CollectGarbage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.BlobService/CollectGarbage',
+            podium_dot_v1_dot_blob__pb2.CollectGarbageRequest.SerializeToString,
+            podium_dot_v1_dot_blob__pb2.CollectGarbageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class BlobServiceStub:
     """Stores a blob sent in chunks of up to 256 KiB; the hash is checked before it counts as stored."""
     Download: _grpc.UnaryStreamMultiCallable[_blob_pb2.DownloadRequest, _blob_pb2.DownloadResponse]
     """Sends a blob from an offset."""
+    CollectGarbage: _grpc.UnaryUnaryMultiCallable[_blob_pb2.CollectGarbageRequest, _blob_pb2.CollectGarbageResponse]
+    """Removes blobs that no task and nobody else refers to and that are older than a time of grace."""
 
 @_typing.type_check_only
 class BlobServiceAsyncStub(BlobServiceStub):
@@ -51,6 +53,8 @@ class BlobServiceAsyncStub(BlobServiceStub):
     """Stores a blob sent in chunks of up to 256 KiB; the hash is checked before it counts as stored."""
     Download: _aio.UnaryStreamMultiCallable[_blob_pb2.DownloadRequest, _blob_pb2.DownloadResponse]  # type: ignore[assignment]
     """Sends a blob from an offset."""
+    CollectGarbage: _aio.UnaryUnaryMultiCallable[_blob_pb2.CollectGarbageRequest, _blob_pb2.CollectGarbageResponse]  # type: ignore[assignment]
+    """Removes blobs that no task and nobody else refers to and that are older than a time of grace."""
 
 class BlobServiceServicer(metaclass=_abc_1.ABCMeta):
     """Stores and serves content-addressed bytes for callers and devices."""
@@ -78,5 +82,13 @@ class BlobServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_blob_pb2.DownloadResponse], _abc.AsyncIterator[_blob_pb2.DownloadResponse]]:
         """Sends a blob from an offset."""
+
+    @_abc_1.abstractmethod
+    def CollectGarbage(
+        self,
+        request: _blob_pb2.CollectGarbageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_blob_pb2.CollectGarbageResponse, _abc.Awaitable[_blob_pb2.CollectGarbageResponse]]:
+        """Removes blobs that no task and nobody else refers to and that are older than a time of grace."""
 
 def add_BlobServiceServicer_to_server(servicer: BlobServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -192,6 +192,7 @@ class Observation(_message.Message):
     PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
     BLOBS_FIELD_NUMBER: _builtins.int
     OBSERVE_TIME_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     observation_id: _builtins.str
     """A UUID made by the device; the same observation sent again becomes the same task."""
     text: _builtins.str
@@ -200,6 +201,8 @@ class Observation(_message.Message):
     """What kind of payload this is, e.g. "document_reading"."""
     payload_json: _builtins.bytes
     """The payload as canonical JSON. Never the picture itself."""
+    traceparent: _builtins.str
+    """W3C traceparent of the device's span; the task goes on with its trace."""
     @_builtins.property
     def blobs(self) -> _containers.RepeatedCompositeFieldContainer[_blob_pb2.BlobRef]:
         """Small parts that were uploaded before, e.g. crops of doubtful lines."""
@@ -217,10 +220,11 @@ class Observation(_message.Message):
         payload_json: _builtins.bytes = ...,
         blobs: _abc.Iterable[_blob_pb2.BlobRef] | None = ...,
         observe_time: _timestamp_pb2.Timestamp | None = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observe_time", b"observe_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "kind", b"kind", "observation_id", b"observation_id", "observe_time", b"observe_time", "payload_json", b"payload_json", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "kind", b"kind", "observation_id", b"observation_id", "observe_time", b"observe_time", "payload_json", b"payload_json", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -271,6 +275,7 @@ class StepRequest(_message.Message):
     INPUT_JSON_FIELD_NUMBER: _builtins.int
     TIME_LIMIT_FIELD_NUMBER: _builtins.int
     DOCUMENT_SHA256_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     step: _builtins.int
@@ -283,6 +288,8 @@ class StepRequest(_message.Message):
     """Its input as canonical JSON."""
     document_sha256: _builtins.str
     """Hash of the document the step is about, so that the device finds it again."""
+    traceparent: _builtins.str
+    """W3C traceparent of the step's span."""
     @_builtins.property
     def time_limit(self) -> _duration_pb2.Duration:
         """How long the device may take."""
@@ -297,10 +304,11 @@ class StepRequest(_message.Message):
         input_json: _builtins.bytes = ...,
         time_limit: _duration_pb2.Duration | None = ...,
         document_sha256: _builtins.str = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["time_limit", b"time_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "attempt", b"attempt", "document_sha256", b"document_sha256", "input_json", b"input_json", "step", b"step", "task_id", b"task_id", "time_limit", b"time_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "attempt", b"attempt", "document_sha256", b"document_sha256", "input_json", b"input_json", "step", b"step", "task_id", b"task_id", "time_limit", b"time_limit", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -356,19 +364,23 @@ class StepCancel(_message.Message):
 
     TASK_ID_FIELD_NUMBER: _builtins.int
     STEP_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     step: _builtins.int
     """Index of the step."""
+    attempt: _builtins.int
+    """The attempt; every one of the step when 0."""
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
         step: _builtins.int = ...,
+        attempt: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["step", b"step", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "step", b"step", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -251,6 +251,7 @@ class TaskAccepted(_message.Message):
     DEVICE_ID_FIELD_NUMBER: _builtins.int
     PAYLOAD_KIND_FIELD_NUMBER: _builtins.int
     PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The caller's UUID."""
     text: _builtins.str
@@ -265,6 +266,8 @@ class TaskAccepted(_message.Message):
     """What kind of observation the payload is, e.g. "document_reading"; empty for a question."""
     payload_json: _builtins.bytes
     """The observation itself as canonical JSON."""
+    traceparent: _builtins.str
+    """W3C traceparent of whoever handed it in, when it was part of a trace."""
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """The moment relative dates refer to."""
@@ -295,10 +298,11 @@ class TaskAccepted(_message.Message):
         device_id: _builtins.str = ...,
         payload_kind: _builtins.str = ...,
         payload_json: _builtins.bytes = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attachments", b"attachments", "caller", b"caller", "device_id", b"device_id", "expire_time", b"expire_time", "labels", b"labels", "payload_json", b"payload_json", "payload_kind", b"payload_kind", "priority", b"priority", "request_id", b"request_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attachments", b"attachments", "caller", b"caller", "device_id", b"device_id", "expire_time", b"expire_time", "labels", b"labels", "payload_json", b"payload_json", "payload_kind", b"payload_kind", "priority", b"priority", "request_id", b"request_id", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

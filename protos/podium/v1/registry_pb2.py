@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from podium.v1 import agent_pb2 as podium_dot_v1_dot_agent__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18podium/v1/registry.proto\x12\tpodium.v1\x1a\x15podium/v1/agent.proto\"!\n\x11ListAgentsRequest\x12\x0c\n\x04pack\x18\x01 \x01(\t\"A\n\x12ListAgentsResponse\x12+\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1b.podium.v1.AgentDescription\"0\n\x0fGetAgentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\">\n\x10GetAgentResponse\x12*\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1b.podium.v1.AgentDescription2\xa1\x01\n\x0fRegistryService\x12I\n\nListAgents\x12\x1c.podium.v1.ListAgentsRequest\x1a\x1d.podium.v1.ListAgentsResponse\x12\x43\n\x08GetAgent\x12\x1a.podium.v1.GetAgentRequest\x1a\x1b.podium.v1.GetAgentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18podium/v1/registry.proto\x12\tpodium.v1\x1a\x15podium/v1/agent.proto\"!\n\x11ListAgentsRequest\x12\x0c\n\x04pack\x18\x01 \x01(\t\"A\n\x12ListAgentsResponse\x12+\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1b.podium.v1.AgentDescription\"0\n\x0fGetAgentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"U\n\x10GetAgentResponse\x12*\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1b.podium.v1.AgentDescription\x12\x15\n\rmanifest_json\x18\x02 \x01(\x0c\"[\n\x0fManifestFinding\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04line\x18\x03 \x01(\r\x12\x0c\n\x04path\x18\x04 \x01(\t\x12\r\n\x05\x66\x61tal\x18\x05 \x01(\x08\"r\n\x14RegisterAgentRequest\x12\x15\n\rmanifest_yaml\x18\x01 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\x12\x13\n\x0btrial_count\x18\x05 \x01(\r\"\x94\x01\n\x15RegisterAgentResponse\x12*\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1b.podium.v1.AgentDescription\x12,\n\x08\x66indings\x18\x02 \x03(\x0b\x32\x1a.podium.v1.ManifestFinding\x12\x10\n\x08\x61nswered\x18\x03 \x01(\r\x12\x0f\n\x07refused\x18\x04 \x01(\r\"H\n\x16SetAgentEnabledRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x03 \x01(\x08\"F\n\x17SetAgentEnabledResponse\x12+\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1b.podium.v1.AgentDescription\"0\n\rVersionWeight\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0e\n\x06weight\x18\x02 \x01(\r\"Q\n\x16SetAgentWeightsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x07weights\x18\x02 \x03(\x0b\x32\x18.podium.v1.VersionWeight\"F\n\x17SetAgentWeightsResponse\x12+\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1b.podium.v1.AgentDescription2\xa9\x03\n\x0fRegistryService\x12I\n\nListAgents\x12\x1c.podium.v1.ListAgentsRequest\x1a\x1d.podium.v1.ListAgentsResponse\x12\x43\n\x08GetAgent\x12\x1a.podium.v1.GetAgentRequest\x1a\x1b.podium.v1.GetAgentResponse\x12R\n\rRegisterAgent\x12\x1f.podium.v1.RegisterAgentRequest\x1a .podium.v1.RegisterAgentResponse\x12X\n\x0fSetAgentEnabled\x12!.podium.v1.SetAgentEnabledRequest\x1a\".podium.v1.SetAgentEnabledResponse\x12X\n\x0fSetAgentWeights\x12!.podium.v1.SetAgentWeightsRequest\x1a\".podium.v1.SetAgentWeightsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,7 +39,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETAGENTREQUEST']._serialized_start=164
   _globals['_GETAGENTREQUEST']._serialized_end=212
   _globals['_GETAGENTRESPONSE']._serialized_start=214
-  _globals['_GETAGENTRESPONSE']._serialized_end=276
-  _globals['_REGISTRYSERVICE']._serialized_start=279
-  _globals['_REGISTRYSERVICE']._serialized_end=440
+  _globals['_GETAGENTRESPONSE']._serialized_end=299
+  _globals['_MANIFESTFINDING']._serialized_start=301
+  _globals['_MANIFESTFINDING']._serialized_end=392
+  _globals['_REGISTERAGENTREQUEST']._serialized_start=394
+  _globals['_REGISTERAGENTREQUEST']._serialized_end=508
+  _globals['_REGISTERAGENTRESPONSE']._serialized_start=511
+  _globals['_REGISTERAGENTRESPONSE']._serialized_end=659
+  _globals['_SETAGENTENABLEDREQUEST']._serialized_start=661
+  _globals['_SETAGENTENABLEDREQUEST']._serialized_end=733
+  _globals['_SETAGENTENABLEDRESPONSE']._serialized_start=735
+  _globals['_SETAGENTENABLEDRESPONSE']._serialized_end=805
+  _globals['_VERSIONWEIGHT']._serialized_start=807
+  _globals['_VERSIONWEIGHT']._serialized_end=855
+  _globals['_SETAGENTWEIGHTSREQUEST']._serialized_start=857
+  _globals['_SETAGENTWEIGHTSREQUEST']._serialized_end=938
+  _globals['_SETAGENTWEIGHTSRESPONSE']._serialized_start=940
+  _globals['_SETAGENTWEIGHTSRESPONSE']._serialized_end=1010
+  _globals['_REGISTRYSERVICE']._serialized_start=1013
+  _globals['_REGISTRYSERVICE']._serialized_end=1438
 # @@protoc_insertion_point(module_scope)

@@ -98,6 +98,9 @@ class GetAgentResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AGENT_FIELD_NUMBER: _builtins.int
+    MANIFEST_JSON_FIELD_NUMBER: _builtins.int
+    manifest_json: _builtins.bytes
+    """Its manifest as canonical JSON, without the values of secrets (a manifest only ever names them)."""
     @_builtins.property
     def agent(self) -> _agent_pb2.AgentDescription:
         """The agent."""
@@ -106,11 +109,258 @@ class GetAgentResponse(_message.Message):
         self,
         *,
         agent: _agent_pb2.AgentDescription | None = ...,
+        manifest_json: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "manifest_json", b"manifest_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetAgentResponse: _TypeAlias = GetAgentResponse  # noqa: Y015
+
+@_typing.final
+class ManifestFinding(_message.Message):
+    """Something the manifest linter noticed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    FATAL_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """Code, e.g. "LOOSE_OBJECT", "VAGUE_DESCRIPTION"."""
+    message: _builtins.str
+    """In words, with what to do about it."""
+    line: _builtins.int
+    """Line of the manifest, from 1; 0 when it concerns the whole."""
+    path: _builtins.str
+    """Where in the manifest, e.g. "input_schema.properties.city"."""
+    fatal: _builtins.bool
+    """True when it refuses the manifest, false for a warning."""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        message: _builtins.str = ...,
+        line: _builtins.int = ...,
+        path: _builtins.str = ...,
+        fatal: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "fatal", b"fatal", "line", b"line", "message", b"message", "path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ManifestFinding: _TypeAlias = ManifestFinding  # noqa: Y015
+
+@_typing.final
+class RegisterAgentRequest(_message.Message):
+    """Brings a manifest."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MANIFEST_YAML_FIELD_NUMBER: _builtins.int
+    ENGINE_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    TRIAL_COUNT_FIELD_NUMBER: _builtins.int
+    manifest_yaml: _builtins.str
+    """The manifest, YAML in UTF-8, without includes."""
+    engine: _builtins.str
+    """Replaces the manifest's engine when not empty."""
+    model: _builtins.str
+    """Replaces settings.model of the manifest when not empty."""
+    dry_run: _builtins.bool
+    """Check only: lint, compile and try, but do not keep."""
+    trial_count: _builtins.int
+    """Generated inputs it is tried on; the server's default when 0. Agents that write are not tried."""
+    def __init__(
+        self,
+        *,
+        manifest_yaml: _builtins.str = ...,
+        engine: _builtins.str = ...,
+        model: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+        trial_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "engine", b"engine", "manifest_yaml", b"manifest_yaml", "model", b"model", "trial_count", b"trial_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterAgentRequest: _TypeAlias = RegisterAgentRequest  # noqa: Y015
+
+@_typing.final
+class RegisterAgentResponse(_message.Message):
+    """The registered agent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    ANSWERED_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    answered: _builtins.int
+    """Trial inputs it answered."""
+    refused: _builtins.int
+    """Trial inputs it refused with a typed error."""
+    @_builtins.property
+    def agent(self) -> _agent_pb2.AgentDescription:
+        """The agent as it is registered."""
+
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___ManifestFinding]:
+        """Warnings; a manifest with a fatal finding is refused with all findings as evidence."""
+
+    def __init__(
+        self,
+        *,
+        agent: _agent_pb2.AgentDescription | None = ...,
+        findings: _abc.Iterable[Global___ManifestFinding] | None = ...,
+        answered: _builtins.int = ...,
+        refused: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "answered", b"answered", "findings", b"findings", "refused", b"refused"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterAgentResponse: _TypeAlias = RegisterAgentResponse  # noqa: Y015
+
+@_typing.final
+class SetAgentEnabledRequest(_message.Message):
+    """Takes an agent out of service or back in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    ENABLED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    version: _builtins.str
+    """Only this version; every version when empty."""
+    enabled: _builtins.bool
+    """Whether it serves."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        version: _builtins.str = ...,
+        enabled: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["enabled", b"enabled", "name", b"name", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetAgentEnabledRequest: _TypeAlias = SetAgentEnabledRequest  # noqa: Y015
+
+@_typing.final
+class SetAgentEnabledResponse(_message.Message):
+    """The agent's versions as they are now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedCompositeFieldContainer[_agent_pb2.AgentDescription]:
+        """Every version of the name."""
+
+    def __init__(
+        self,
+        *,
+        agents: _abc.Iterable[_agent_pb2.AgentDescription] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetAgentEnabledResponse: _TypeAlias = SetAgentEnabledResponse  # noqa: Y015
+
+@_typing.final
+class VersionWeight(_message.Message):
+    """One version's share."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """The version."""
+    weight: _builtins.int
+    """Its share, 0 to 1000; of all weights of the name together."""
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        weight: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["version", b"version", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VersionWeight: _TypeAlias = VersionWeight  # noqa: Y015
+
+@_typing.final
+class SetAgentWeightsRequest(_message.Message):
+    """Says how the calls of a name are shared among its versions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name."""
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedCompositeFieldContainer[Global___VersionWeight]:
+        """Versions that are not listed get weight 0."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        weights: _abc.Iterable[Global___VersionWeight] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "weights", b"weights"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetAgentWeightsRequest: _TypeAlias = SetAgentWeightsRequest  # noqa: Y015
+
+@_typing.final
+class SetAgentWeightsResponse(_message.Message):
+    """The agent's versions as they are now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedCompositeFieldContainer[_agent_pb2.AgentDescription]:
+        """Every version of the name."""
+
+    def __init__(
+        self,
+        *,
+        agents: _abc.Iterable[_agent_pb2.AgentDescription] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetAgentWeightsResponse: _TypeAlias = SetAgentWeightsResponse  # noqa: Y015

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RegistryServiceStub:
-    """Says which agents there are.
+    """Says which agents there are, takes new ones in and takes agents out of service.
     """
 
     def __init__(self, channel):
@@ -45,10 +45,25 @@ class RegistryServiceStub:
                 request_serializer=podium_dot_v1_dot_registry__pb2.GetAgentRequest.SerializeToString,
                 response_deserializer=podium_dot_v1_dot_registry__pb2.GetAgentResponse.FromString,
                 _registered_method=True)
+        self.RegisterAgent = channel.unary_unary(
+                '/podium.v1.RegistryService/RegisterAgent',
+                request_serializer=podium_dot_v1_dot_registry__pb2.RegisterAgentRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_registry__pb2.RegisterAgentResponse.FromString,
+                _registered_method=True)
+        self.SetAgentEnabled = channel.unary_unary(
+                '/podium.v1.RegistryService/SetAgentEnabled',
+                request_serializer=podium_dot_v1_dot_registry__pb2.SetAgentEnabledRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_registry__pb2.SetAgentEnabledResponse.FromString,
+                _registered_method=True)
+        self.SetAgentWeights = channel.unary_unary(
+                '/podium.v1.RegistryService/SetAgentWeights',
+                request_serializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsResponse.FromString,
+                _registered_method=True)
 
 
 class RegistryServiceServicer:
-    """Says which agents there are.
+    """Says which agents there are, takes new ones in and takes agents out of service.
     """
 
     def ListAgents(self, request, context):
@@ -60,6 +75,27 @@ class RegistryServiceServicer:
 
     def GetAgent(self, request, context):
         """Reads one agent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RegisterAgent(self, request, context):
+        """Takes an agent in by its manifest: it is linted, compiled, tried on generated inputs and kept over restarts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetAgentEnabled(self, request, context):
+        """Takes an agent out of service or back in.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetAgentWeights(self, request, context):
+        """Says how the calls of a name are shared among its versions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -78,6 +114,21 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     request_deserializer=podium_dot_v1_dot_registry__pb2.GetAgentRequest.FromString,
                     response_serializer=podium_dot_v1_dot_registry__pb2.GetAgentResponse.SerializeToString,
             ),
+            'RegisterAgent': grpc.unary_unary_rpc_method_handler(
+                    servicer.RegisterAgent,
+                    request_deserializer=podium_dot_v1_dot_registry__pb2.RegisterAgentRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_registry__pb2.RegisterAgentResponse.SerializeToString,
+            ),
+            'SetAgentEnabled': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetAgentEnabled,
+                    request_deserializer=podium_dot_v1_dot_registry__pb2.SetAgentEnabledRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_registry__pb2.SetAgentEnabledResponse.SerializeToString,
+            ),
+            'SetAgentWeights': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetAgentWeights,
+                    request_deserializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'podium.v1.RegistryService', rpc_method_handlers)
@@ -87,7 +138,7 @@ def add_RegistryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RegistryService:
-    """Says which agents there are.
+    """Says which agents there are, takes new ones in and takes agents out of service.
     """
 
     @staticmethod
@@ -134,6 +185,87 @@ class RegistryService:
             '/podium.v1.RegistryService/GetAgent',
             podium_dot_v1_dot_registry__pb2.GetAgentRequest.SerializeToString,
             podium_dot_v1_dot_registry__pb2.GetAgentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RegisterAgent(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.RegistryService/RegisterAgent',
+            podium_dot_v1_dot_registry__pb2.RegisterAgentRequest.SerializeToString,
+            podium_dot_v1_dot_registry__pb2.RegisterAgentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetAgentEnabled(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.RegistryService/SetAgentEnabled',
+            podium_dot_v1_dot_registry__pb2.SetAgentEnabledRequest.SerializeToString,
+            podium_dot_v1_dot_registry__pb2.SetAgentEnabledResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetAgentWeights(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.RegistryService/SetAgentWeights',
+            podium_dot_v1_dot_registry__pb2.SetAgentWeightsRequest.SerializeToString,
+            podium_dot_v1_dot_registry__pb2.SetAgentWeightsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RegistryServiceStub:
-    """Says which agents there are."""
+    """Says which agents there are, takes new ones in and takes agents out of service."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -37,19 +37,31 @@ class RegistryServiceStub:
     """Lists agents by name and version."""
     GetAgent: _grpc.UnaryUnaryMultiCallable[_registry_pb2.GetAgentRequest, _registry_pb2.GetAgentResponse]
     """Reads one agent."""
+    RegisterAgent: _grpc.UnaryUnaryMultiCallable[_registry_pb2.RegisterAgentRequest, _registry_pb2.RegisterAgentResponse]
+    """Takes an agent in by its manifest: it is linted, compiled, tried on generated inputs and kept over restarts."""
+    SetAgentEnabled: _grpc.UnaryUnaryMultiCallable[_registry_pb2.SetAgentEnabledRequest, _registry_pb2.SetAgentEnabledResponse]
+    """Takes an agent out of service or back in."""
+    SetAgentWeights: _grpc.UnaryUnaryMultiCallable[_registry_pb2.SetAgentWeightsRequest, _registry_pb2.SetAgentWeightsResponse]
+    """Says how the calls of a name are shared among its versions."""
 
 @_typing.type_check_only
 class RegistryServiceAsyncStub(RegistryServiceStub):
-    """Says which agents there are."""
+    """Says which agents there are, takes new ones in and takes agents out of service."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListAgents: _aio.UnaryUnaryMultiCallable[_registry_pb2.ListAgentsRequest, _registry_pb2.ListAgentsResponse]  # type: ignore[assignment]
     """Lists agents by name and version."""
     GetAgent: _aio.UnaryUnaryMultiCallable[_registry_pb2.GetAgentRequest, _registry_pb2.GetAgentResponse]  # type: ignore[assignment]
     """Reads one agent."""
+    RegisterAgent: _aio.UnaryUnaryMultiCallable[_registry_pb2.RegisterAgentRequest, _registry_pb2.RegisterAgentResponse]  # type: ignore[assignment]
+    """Takes an agent in by its manifest: it is linted, compiled, tried on generated inputs and kept over restarts."""
+    SetAgentEnabled: _aio.UnaryUnaryMultiCallable[_registry_pb2.SetAgentEnabledRequest, _registry_pb2.SetAgentEnabledResponse]  # type: ignore[assignment]
+    """Takes an agent out of service or back in."""
+    SetAgentWeights: _aio.UnaryUnaryMultiCallable[_registry_pb2.SetAgentWeightsRequest, _registry_pb2.SetAgentWeightsResponse]  # type: ignore[assignment]
+    """Says how the calls of a name are shared among its versions."""
 
 class RegistryServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Says which agents there are."""
+    """Says which agents there are, takes new ones in and takes agents out of service."""
 
     @_abc_1.abstractmethod
     def ListAgents(
@@ -66,5 +78,29 @@ class RegistryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_registry_pb2.GetAgentResponse, _abc.Awaitable[_registry_pb2.GetAgentResponse]]:
         """Reads one agent."""
+
+    @_abc_1.abstractmethod
+    def RegisterAgent(
+        self,
+        request: _registry_pb2.RegisterAgentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_registry_pb2.RegisterAgentResponse, _abc.Awaitable[_registry_pb2.RegisterAgentResponse]]:
+        """Takes an agent in by its manifest: it is linted, compiled, tried on generated inputs and kept over restarts."""
+
+    @_abc_1.abstractmethod
+    def SetAgentEnabled(
+        self,
+        request: _registry_pb2.SetAgentEnabledRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_registry_pb2.SetAgentEnabledResponse, _abc.Awaitable[_registry_pb2.SetAgentEnabledResponse]]:
+        """Takes an agent out of service or back in."""
+
+    @_abc_1.abstractmethod
+    def SetAgentWeights(
+        self,
+        request: _registry_pb2.SetAgentWeightsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_registry_pb2.SetAgentWeightsResponse, _abc.Awaitable[_registry_pb2.SetAgentWeightsResponse]]:
+        """Says how the calls of a name are shared among its versions."""
 
 def add_RegistryServiceServicer_to_server(servicer: RegistryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -156,7 +156,7 @@ class _Link:
 
 
 def on_device(link: _Link, device_id: str) -> Any:
-    call = invocation(spec(engine="device"), {"text": "hi"}, limit_ms=50, device_id=device_id)
+    call = invocation(spec(engine="device", settings={}), {"text": "hi"}, limit_ms=50, device_id=device_id)
     return asyncio.run(DeviceEngine(link).invoke(call))
 
 

@@ -1,30 +1,15 @@
-"""How everybody connects: an address, TLS by default, keepalive that notices a dead peer.
+"""Where a server is and how it is trusted; TLS everywhere but on loopback.
 
 TLS needs the certificate authority of the server (`ca.pem`). Without one, only a loopback address can be
 spoken to, and in clear: such bytes never leave the machine (see docs/adr/0004-tls-and-loopback.md).
 """
 
 import ipaddress
-import json
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import grpc
 
 from podium.errors import InvalidRequest, PodiumError, ServerUnavailable
-
-MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-DEFAULT_DEADLINE = timedelta(seconds=30)
-
-# Calls that may safely be sent again: reads, and writes that carry their own idempotency key.
-_RETRIED_METHODS = (
-    ("podium.v1.TaskService", ("SubmitTask", "GetTask", "ListTasks", "CancelTask")),
-    ("podium.v1.BlobService", ("Stat",)),
-    ("podium.v1.RegistryService", ("ListAgents", "GetAgent")),
-    ("podium.v1.ReviewService", ("ListReviews",)),
-)
+from podium.link.machine import MachineIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +20,24 @@ class Address:
     """HOST:PORT."""
     ca_pem: bytes | None
     """Certificate authority of the server, or None for loopback in clear."""
+    token: str = field(default="", repr=False)
+    """Bearer token of a caller; sent with every call, never shown."""
+    machine: MachineIdentity | None = field(default=None, repr=False)
+    """Certificate and key of an enrolled machine, shown to the server's port for machines."""
 
     @classmethod
-    def of(cls, target: str, ca_file: Path | None = None) -> "Address":
+    def of(cls, target: str, ca_file: Path | None = None, *, token: str = "") -> "Address":
         """Check an address given by a person.
+
+        Args:
+            target: HOST:PORT.
+            ca_file: the server's ca.pem; may be left out on loopback.
+            token: a caller's bearer token.
 
         Raises:
             InvalidRequest: not HOST:PORT, an unreadable CA file, or an address off loopback without a CA.
         """
-        host, separator, port = target.rpartition(":")
-        if not separator or not host or not port.isdigit():
-            raise InvalidRequest(f"{target!r} is not HOST:PORT", field="server")
+        host = cls._checked_target(target).rpartition(":")[0]
         if ca_file is not None:
             try:
                 ca_pem = ca_file.read_bytes()
@@ -57,14 +49,35 @@ class Address:
                     next_step="Give the server's ca.pem: it lies in tls/ of the server's data directory.",
                     field="ca",
                 )
-            return cls(target=target, ca_pem=ca_pem)
+            return cls(target=target, ca_pem=ca_pem, token=token)
         if not is_loopback(host):
             raise InvalidRequest(
                 f"{target} is not on this machine, so it is only spoken to with TLS",
                 next_step="Give the server's certificate authority with --ca FILE or PODIUM_CA.",
                 field="ca",
             )
-        return cls(target=target, ca_pem=None)
+        return cls(target=target, ca_pem=None, token=token)
+
+    @classmethod
+    def of_machine(cls, identity: MachineIdentity, target: str = "") -> "Address":
+        """The server's port for machines, as an enrolled machine reaches it.
+
+        Args:
+            identity: the machine's files, read with `MachineIdentity.load`.
+            target: HOST:PORT when it is another than the one that the machine was enrolled with.
+
+        Raises:
+            InvalidRequest: not HOST:PORT.
+        """
+        checked = cls._checked_target(target or identity.server)
+        return cls(target=checked, ca_pem=identity.ca_pem, machine=identity)
+
+    @staticmethod
+    def _checked_target(target: str) -> str:
+        host, separator, port = target.rpartition(":")
+        if not separator or not host or not port.isdigit():
+            raise InvalidRequest(f"{target!r} is not HOST:PORT", field="server")
+        return target
 
 
 def unreachable(address: Address, error: PodiumError) -> PodiumError:
@@ -99,53 +112,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-def channel_options() -> list[tuple[str, Any]]:
-    """Options of every client channel: keepalive, ping timeout, size caps and retries of safe calls.
-
-    A dead link is noticed within about 30 s (20 s keepalive, 10 s timeout; measured in notes/edge-grpc-onnx.md).
-    """
-    service_config = {
-        "methodConfig": [
-            {
-                "name": [{"service": service, "method": method} for method in methods],
-                "retryPolicy": {
-                    "maxAttempts": 5,
-                    "initialBackoff": "0.1s",
-                    "maxBackoff": "2s",
-                    "backoffMultiplier": 2,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
-                },
-            }
-            for service, methods in _RETRIED_METHODS
-        ]
-    }
-    return [
-        ("grpc.keepalive_time_ms", 20_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.http2.ping_timeout_ms", 10_000),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-        ("grpc.max_send_message_length", 16 * MAX_MESSAGE_BYTES),
-        ("grpc.enable_retries", 1),
-        ("grpc.service_config", json.dumps(service_config)),
-        # A proxy taken from the environment would carry loopback traffic elsewhere.
-        ("grpc.enable_http_proxy", 0),
-    ]
-
-
-def sync_channel(address: Address) -> grpc.Channel:
-    """A blocking channel; the caller closes it."""
-    if address.ca_pem is None:
-        return grpc.insecure_channel(address.target, options=channel_options())
-    credentials = grpc.ssl_channel_credentials(root_certificates=address.ca_pem)
-    return grpc.secure_channel(address.target, credentials, options=channel_options())
-
-
-def async_channel(address: Address) -> grpc.aio.Channel:
-    """An asyncio channel; it belongs to the running event loop and the caller closes it."""
-    if address.ca_pem is None:
-        return grpc.aio.insecure_channel(address.target, options=channel_options())
-    credentials = grpc.ssl_channel_credentials(root_certificates=address.ca_pem)
-    return grpc.aio.secure_channel(address.target, credentials, options=channel_options())

@@ -1,0 +1,69 @@
+"""The files of an enrolled machine, read without any cryptography: gRPC itself does TLS.
+
+`podium enroll` writes them (package `podium.identity`, a process of its own); devices, sites, workers and agent
+hosts read them with `MachineIdentity.load`.
+"""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from podium.errors import InvalidRequest
+
+IDENTITY_FILE = "identity.json"
+KEY_FILE = "key.pem"
+CERTIFICATE_FILE = "certificate.pem"
+CA_FILE = "ca.pem"
+
+
+class IdentityUnusable(InvalidRequest):
+    """The files of an enrolled machine are missing or damaged."""
+
+    code = "IDENTITY_UNUSABLE"
+    advice = "Enrol the machine: `podium enroll` writes the files; it needs a token from the operator."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineIdentity:
+    """Who a machine is: the certificate it shows and the key that proves it."""
+
+    folder: Path
+    kind: str
+    """device, site, worker or agent_host."""
+    name: str
+    server: str
+    """HOST:PORT of the server's port for machines."""
+    expires: datetime
+    """When the certificate expires, with its time zone."""
+    certificate_pem: bytes = field(repr=False)
+    key_pem: bytes = field(repr=False)
+    ca_pem: bytes = field(repr=False)
+
+    @classmethod
+    def load(cls, folder: Path) -> "MachineIdentity":
+        """Read the files that `podium enroll` wrote.
+
+        Raises:
+            IdentityUnusable: a file is missing or damaged; the message names it.
+        """
+        try:
+            about = json.loads((folder / IDENTITY_FILE).read_text(encoding="utf-8"))
+            return cls(
+                folder=folder,
+                kind=str(about["kind"]),
+                name=str(about["name"]),
+                server=str(about["server"]),
+                expires=datetime.fromisoformat(about["expires"]),
+                certificate_pem=(folder / CERTIFICATE_FILE).read_bytes(),
+                key_pem=(folder / KEY_FILE).read_bytes(),
+                ca_pem=(folder / CA_FILE).read_bytes(),
+            )
+        except OSError as error:
+            raise IdentityUnusable(
+                f"{error.filename} cannot be read: {error.strerror}", field="identity"
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise IdentityUnusable(
+                f"{folder / IDENTITY_FILE} is damaged: {type(error).__name__}", field="identity"
+            ) from error
