@@ -37,11 +37,22 @@ class Sla(_Strict):
 
 
 class Limits(_Strict):
-    """What one call may use; enforced where the engine allows."""
+    """What one call may use; docs/architecture.md says where each limit is enforced."""
 
     max_input_bytes: int = Field(default=4_000_000, gt=0)
+    """Of the input as canonical JSON."""
     max_output_bytes: int = Field(default=1_000_000, gt=0)
-    max_depth: int = Field(default=24, gt=0)
+    """Of the output, as it comes and as canonical JSON."""
+    max_depth: int = Field(default=24, gt=0, le=200)
+    """Of objects and lists in each other in the output."""
+    cpu_seconds: float = Field(default=60.0, gt=0, le=86_400)
+    """Processor time of one call, over all its processes."""
+    memory_bytes: int = Field(default=2**30, ge=2**24)
+    """Memory of the process of one call."""
+    max_processes: int = Field(default=16, ge=1, le=4_096)
+    """Processes and threads of one call at once."""
+    context_tokens: int = Field(default=32_768, gt=0)
+    """What a language model may be given and may answer with, together."""
 
 
 class Validator(_Strict):
@@ -61,6 +72,24 @@ class Validator(_Strict):
         if (self.cel is None) == (self.python is None):
             raise ValueError("a validator has either cel or python")
         return self
+
+
+class Handover(_Strict):
+    """What an agent promises whom it hands values to, and what it expects of them."""
+
+    to: str = Field(pattern=r"^[a-z][a-z0-9_.]{1,63}$")
+    """An agent's name, or a capability tag: every agent that has it."""
+    within_turns: int = Field(ge=1, le=100)
+    """The receiver must have given an accepted output by then; each call of its step is a turn."""
+    parameters: Mapping[str, Any]
+    """JSON Schema of the receiver's arguments that are taken from this agent's output, by their names there."""
+
+    @field_validator("parameters")
+    @classmethod
+    def _strict_schema(cls, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        if schema.get("type") != "object":
+            raise ValueError("parameters must be the schema of an object: {type: object, properties: ...}")
+        return _strict(schema)
 
 
 class AgentSpec(_Strict):
@@ -89,7 +118,9 @@ class AgentSpec(_Strict):
     """Text inputs that must stay close in meaning to the request."""
     output_hook: str | None = None
     """`module:function` that repairs a known habit of a model before validation; every repair is on record."""
-    validators: tuple[Validator, ...] = ()
+    validators: tuple[Validator, ...] = Field(default=(), max_length=50)
+    handovers: tuple[Handover, ...] = Field(default=(), max_length=50)
+    """What holds between this agent and those that are given its output."""
     engine: str = "python"
     """One of `agents.engines.settings.SETTINGS`."""
     settings: Mapping[str, Any] = {}
@@ -98,9 +129,7 @@ class AgentSpec(_Strict):
     @field_validator("input_schema", "output_schema")
     @classmethod
     def _strict_schema(cls, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        if loose := list(_loose_objects(schema, "$")):
-            raise ValueError("objects that allow unknown fields: " + ", ".join(loose))
-        return schema
+        return _strict(schema)
 
     @model_validator(mode="after")
     def _declares_confidence_and_sources(self) -> "AgentSpec":
@@ -114,6 +143,29 @@ class AgentSpec(_Strict):
         check_settings(self.engine, self.settings)
         return self
 
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as JSON, without what is left at its default; `read_spec` makes the same spec of it."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_spec(raw: object, *, named: str) -> AgentSpec:
+    """The spec that a manifest's content describes.
+
+    Args:
+        raw: The manifest as YAML or JSON gave it, without includes.
+        named: What to call the manifest in an error.
+
+    Raises:
+        ManifestInvalid: broken rules; every violation is listed.
+    """
+    try:
+        return AgentSpec.model_validate(raw)
+    except ValidationError as error:
+        evidence = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
+        raise ManifestInvalid(
+            f"{named} breaks {len(evidence)} rules of agent manifests", evidence=evidence
+        ) from error
+
 
 def load_spec(path: Path) -> AgentSpec:
     """Read a manifest; ``{$include: file.yaml#name}`` stands for the part `name` of a file beside it.
@@ -122,18 +174,14 @@ def load_spec(path: Path) -> AgentSpec:
         ManifestInvalid: not YAML, an include of what is not there, or broken rules; every violation is listed.
     """
     try:
-        raw = _included(_yaml(path), path.parent)
-        return AgentSpec.model_validate(raw)
-    except ValidationError as error:
-        evidence = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
-        raise ManifestInvalid(
-            f"{path} breaks {len(evidence)} rules of agent manifests", evidence=evidence
-        ) from error
+        raw = included(_yaml(path), path.parent)
+        return read_spec(raw, named=str(path))
     except (yaml.YAMLError, OSError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestInvalid(f"{path} cannot be read: {error}") from error
 
 
-def _included(value: Any, folder: Path) -> Any:
+def included(value: Any, folder: Path) -> Any:
+    """The value with every ``{$include: file.yaml#name}`` in it replaced by that part of a file of the folder."""
     if isinstance(value, dict):
         if set(value) == {"$include"}:
             name, _, part = str(value["$include"]).partition("#")
@@ -142,10 +190,10 @@ def _included(value: Any, folder: Path) -> Any:
             content = _shared(beside, beside.stat().st_mtime_ns)
             if part not in content:
                 raise ManifestInvalid(f"{name} has no part {part!r}; it has {sorted(content)}")
-            return _included(content[part], folder)
-        return {key: _included(item, folder) for key, item in value.items()}
+            return included(content[part], folder)
+        return {key: included(item, folder) for key, item in value.items()}
     if isinstance(value, list):
-        return [_included(item, folder) for item in value]
+        return [included(item, folder) for item in value]
     return value
 
 
@@ -161,7 +209,13 @@ def _yaml(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both loaders are safe
 
 
-def _loose_objects(schema: Any, place: str) -> list[str]:
+def _strict(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if loose := loose_objects(schema, "$"):
+        raise ValueError("objects that allow unknown fields: " + ", ".join(loose))
+    return schema
+
+
+def loose_objects(schema: Any, place: str) -> list[str]:
     """Places of object schemas that allow unknown fields (a map says what its values are instead)."""
     found: list[str] = []
     if isinstance(schema, Mapping):
@@ -170,8 +224,8 @@ def _loose_objects(schema: Any, place: str) -> list[str]:
         for key, value in schema.items():
             if key in ("enum", "const", "examples", "default"):
                 continue
-            found.extend(_loose_objects(value, f"{place}.{key}"))
+            found.extend(loose_objects(value, f"{place}.{key}"))
     elif isinstance(schema, list):
         for index, value in enumerate(schema):
-            found.extend(_loose_objects(value, f"{place}[{index}]"))
+            found.extend(loose_objects(value, f"{place}[{index}]"))
     return found
