@@ -16,7 +16,8 @@ from typing import Self
 from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
-from cloud.audit import SqliteAuditLog
+from cloud.audit import FOLDER as AUDIT_FOLDER
+from cloud.audit import LedgerAuditLog
 from cloud.blobs import BlobLimits, BlobStore
 from cloud.bus.embedded import EmbeddedBus
 from cloud.devices import DeviceHub
@@ -93,7 +94,7 @@ class App:
         # The lock makes sure that nobody else uses the log, so leases found in it are those of the dead.
         self.bus = await EmbeddedBus.open(data / "events.sqlite", clock=clock, alone=True)
         self._exits.push_async_callback(self.bus.close)
-        audit_log = SqliteAuditLog(data / "audit.sqlite", clock=clock)
+        audit_log = LedgerAuditLog(data / AUDIT_FOLDER, clock=clock)
         self._exits.callback(audit_log.close)
         limits = BlobLimits(blob_bytes=settings.blob_max_bytes, all_bytes=settings.blobs_max_bytes)
         blobs = BlobStore(data / "blobs", limits, now=clock())

@@ -105,12 +105,12 @@ async def _validate(
     from agents.specialists.logger import RESOURCE as AUDIT_LOG
     from agents.validation import validate_agent
     from cloud.app import BLOBS
-    from cloud.audit import SqliteAuditLog
+    from cloud.audit import LedgerAuditLog
     from cloud.blobs import BlobLimits, BlobStore
 
     reports = []
     with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
-        audit_log = SqliteAuditLog(Path(folder) / "audit.sqlite", clock=lambda: datetime.now(UTC))
+        audit_log = LedgerAuditLog(Path(folder) / "audit", clock=lambda: datetime.now(UTC))
         limits = BlobLimits(blob_bytes=_BLOBS_BYTES, all_bytes=_BLOBS_BYTES)
         blobs = BlobStore(Path(folder) / "blobs", limits, now=datetime.now(UTC))
         resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log, BLOBS: blobs})
