@@ -252,6 +252,7 @@ class TaskAccepted(_message.Message):
     PAYLOAD_KIND_FIELD_NUMBER: _builtins.int
     PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    CALLER_ROLES_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The caller's UUID."""
     text: _builtins.str
@@ -284,6 +285,10 @@ class TaskAccepted(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Free labels."""
 
+    @_builtins.property
+    def caller_roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Roles that the caller had then, with those they imply; agents' permissions are checked against them."""
+
     def __init__(
         self,
         *,
@@ -299,10 +304,11 @@ class TaskAccepted(_message.Message):
         payload_kind: _builtins.str = ...,
         payload_json: _builtins.bytes = ...,
         traceparent: _builtins.str = ...,
+        caller_roles: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attachments", b"attachments", "caller", b"caller", "device_id", b"device_id", "expire_time", b"expire_time", "labels", b"labels", "payload_json", b"payload_json", "payload_kind", b"payload_kind", "priority", b"priority", "request_id", b"request_id", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attachments", b"attachments", "caller", b"caller", "caller_roles", b"caller_roles", "device_id", b"device_id", "expire_time", b"expire_time", "labels", b"labels", "payload_json", b"payload_json", "payload_kind", b"payload_kind", "priority", b"priority", "request_id", b"request_id", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
