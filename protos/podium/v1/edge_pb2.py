@@ -28,7 +28,7 @@ from podium.v1 import blob_pb2 as podium_dot_v1_dot_blob__pb2
 from podium.v1 import result_pb2 as podium_dot_v1_dot_result__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14podium/v1/edge.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14podium/v1/blob.proto\x1a\x16podium/v1/result.proto\"\xad\x01\n\x0e\x43onnectRequest\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12!\n\x05hello\x18\x02 \x01(\x0b\x32\x10.podium.v1.HelloH\x00\x12-\n\x0bobservation\x18\x03 \x01(\x0b\x32\x16.podium.v1.ObservationH\x00\x12,\n\x0bstep_result\x18\x04 \x01(\x0b\x32\x15.podium.v1.StepResultH\x00\x42\t\n\x07message\"\xf4\x01\n\x0f\x43onnectResponse\x12\x13\n\x0b\x61\x63k_through\x18\x01 \x01(\x04\x12%\n\x07welcome\x18\x02 \x01(\x0b\x32\x12.podium.v1.WelcomeH\x00\x12<\n\x13observation_outcome\x18\x03 \x01(\x0b\x32\x1d.podium.v1.ObservationOutcomeH\x00\x12.\n\x0cstep_request\x18\x04 \x01(\x0b\x32\x16.podium.v1.StepRequestH\x00\x12,\n\x0bstep_cancel\x18\x05 \x01(\x0b\x32\x15.podium.v1.StepCancelH\x00\x42\t\n\x07message\"^\n\x05Hello\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x18\n\x10software_version\x18\x02 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x03 \x03(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\"M\n\x07Welcome\x12\x18\n\x10software_version\x18\x01 \x01(\t\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc1\x01\n\x0bObservation\x12\x16\n\x0eobservation_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x14\n\x0cpayload_json\x18\x04 \x01(\x0c\x12!\n\x05\x62lobs\x18\x05 \x03(\x0b\x32\x12.podium.v1.BlobRef\x12\x30\n\x0cobserve_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btraceparent\x18\x07 \x01(\t\"d\n\x12ObservationOutcome\x12\x16\n\x0eobservation_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x16.podium.v1.ErrorDetail\"\xbd\x01\n\x0bStepRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x12\n\ninput_json\x18\x05 \x01(\x0c\x12-\n\ntime_limit\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0f\x64ocument_sha256\x18\x07 \x01(\t\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\"\x87\x01\n\nStepResult\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x15\n\x0boutput_json\x18\x04 \x01(\x0cH\x00\x12\'\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x16.podium.v1.ErrorDetailH\x00\x42\t\n\x07outcome\"<\n\nStepCancel\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r2S\n\x0b\x45\x64geService\x12\x44\n\x07\x43onnect\x12\x19.podium.v1.ConnectRequest\x1a\x1a.podium.v1.ConnectResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14podium/v1/edge.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14podium/v1/blob.proto\x1a\x16podium/v1/result.proto\"\xd8\x01\n\x0e\x43onnectRequest\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12!\n\x05hello\x18\x02 \x01(\x0b\x32\x10.podium.v1.HelloH\x00\x12-\n\x0bobservation\x18\x03 \x01(\x0b\x32\x16.podium.v1.ObservationH\x00\x12,\n\x0bstep_result\x18\x04 \x01(\x0b\x32\x15.podium.v1.StepResultH\x00\x12)\n\theartbeat\x18\x05 \x01(\x0b\x32\x14.podium.v1.HeartbeatH\x00\x42\t\n\x07message\"\x9f\x02\n\x0f\x43onnectResponse\x12\x13\n\x0b\x61\x63k_through\x18\x01 \x01(\x04\x12%\n\x07welcome\x18\x02 \x01(\x0b\x32\x12.podium.v1.WelcomeH\x00\x12<\n\x13observation_outcome\x18\x03 \x01(\x0b\x32\x1d.podium.v1.ObservationOutcomeH\x00\x12.\n\x0cstep_request\x18\x04 \x01(\x0b\x32\x16.podium.v1.StepRequestH\x00\x12,\n\x0bstep_cancel\x18\x05 \x01(\x0b\x32\x15.podium.v1.StepCancelH\x00\x12)\n\theartbeat\x18\x06 \x01(\x0b\x32\x14.podium.v1.HeartbeatH\x00\x42\t\n\x07message\"$\n\tHeartbeat\x12\x17\n\x0f\x62ytes_to_follow\x18\x01 \x01(\x04\"\x89\x01\n\x05Hello\x12\x11\n\tdevice_id\x18\x01 \x01(\t\x12\x18\n\x10software_version\x18\x02 \x01(\t\x12\x14\n\x0c\x63\x61pabilities\x18\x03 \x03(\t\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x15\n\rnext_sequence\x18\x05 \x01(\x04\x12\x12\n\nheartbeats\x18\x06 \x01(\x08\"\x84\x01\n\x07Welcome\x12\x18\n\x10software_version\x18\x01 \x01(\t\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x12heartbeat_interval\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xc1\x01\n\x0bObservation\x12\x16\n\x0eobservation_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x14\n\x0cpayload_json\x18\x04 \x01(\x0c\x12!\n\x05\x62lobs\x18\x05 \x03(\x0b\x32\x12.podium.v1.BlobRef\x12\x30\n\x0cobserve_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btraceparent\x18\x07 \x01(\t\"d\n\x12ObservationOutcome\x12\x16\n\x0eobservation_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x16.podium.v1.ErrorDetail\"\xbd\x01\n\x0bStepRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x12\n\ninput_json\x18\x05 \x01(\x0c\x12-\n\ntime_limit\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0f\x64ocument_sha256\x18\x07 \x01(\t\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\"\x87\x01\n\nStepResult\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x15\n\x0boutput_json\x18\x04 \x01(\x0cH\x00\x12\'\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x16.podium.v1.ErrorDetailH\x00\x42\t\n\x07outcome\"<\n\nStepCancel\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r2S\n\x0b\x45\x64geService\x12\x44\n\x07\x43onnect\x12\x19.podium.v1.ConnectRequest\x1a\x1a.podium.v1.ConnectResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,23 +36,25 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.v1.edge_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CONNECTREQUEST']._serialized_start=147
-  _globals['_CONNECTREQUEST']._serialized_end=320
-  _globals['_CONNECTRESPONSE']._serialized_start=323
-  _globals['_CONNECTRESPONSE']._serialized_end=567
-  _globals['_HELLO']._serialized_start=569
-  _globals['_HELLO']._serialized_end=663
-  _globals['_WELCOME']._serialized_start=665
-  _globals['_WELCOME']._serialized_end=742
-  _globals['_OBSERVATION']._serialized_start=745
-  _globals['_OBSERVATION']._serialized_end=938
-  _globals['_OBSERVATIONOUTCOME']._serialized_start=940
-  _globals['_OBSERVATIONOUTCOME']._serialized_end=1040
-  _globals['_STEPREQUEST']._serialized_start=1043
-  _globals['_STEPREQUEST']._serialized_end=1232
-  _globals['_STEPRESULT']._serialized_start=1235
-  _globals['_STEPRESULT']._serialized_end=1370
-  _globals['_STEPCANCEL']._serialized_start=1372
-  _globals['_STEPCANCEL']._serialized_end=1432
-  _globals['_EDGESERVICE']._serialized_start=1434
-  _globals['_EDGESERVICE']._serialized_end=1517
+  _globals['_CONNECTREQUEST']._serialized_end=363
+  _globals['_CONNECTRESPONSE']._serialized_start=366
+  _globals['_CONNECTRESPONSE']._serialized_end=653
+  _globals['_HEARTBEAT']._serialized_start=655
+  _globals['_HEARTBEAT']._serialized_end=691
+  _globals['_HELLO']._serialized_start=694
+  _globals['_HELLO']._serialized_end=831
+  _globals['_WELCOME']._serialized_start=834
+  _globals['_WELCOME']._serialized_end=966
+  _globals['_OBSERVATION']._serialized_start=969
+  _globals['_OBSERVATION']._serialized_end=1162
+  _globals['_OBSERVATIONOUTCOME']._serialized_start=1164
+  _globals['_OBSERVATIONOUTCOME']._serialized_end=1264
+  _globals['_STEPREQUEST']._serialized_start=1267
+  _globals['_STEPREQUEST']._serialized_end=1456
+  _globals['_STEPRESULT']._serialized_start=1459
+  _globals['_STEPRESULT']._serialized_end=1594
+  _globals['_STEPCANCEL']._serialized_start=1596
+  _globals['_STEPCANCEL']._serialized_end=1656
+  _globals['_EDGESERVICE']._serialized_start=1658
+  _globals['_EDGESERVICE']._serialized_end=1741
 # @@protoc_insertion_point(module_scope)

@@ -32,9 +32,10 @@ class ConnectRequest(_message.Message):
     HELLO_FIELD_NUMBER: _builtins.int
     OBSERVATION_FIELD_NUMBER: _builtins.int
     STEP_RESULT_FIELD_NUMBER: _builtins.int
+    HEARTBEAT_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
-    """Number of this message on this device, growing by one; 0 for hello. A number seen before is acknowledged
-    and not applied again.
+    """Number of this message on this device, growing by one; 0 for hello and heartbeat. A number seen before is
+    acknowledged and not applied again.
     """
     @_builtins.property
     def hello(self) -> Global___Hello:
@@ -48,6 +49,10 @@ class ConnectRequest(_message.Message):
     def step_result(self) -> Global___StepResult:
         """The outcome of a step the device was asked to do."""
 
+    @_builtins.property
+    def heartbeat(self) -> Global___Heartbeat:
+        """Still here; only to a cloud whose welcome asks for it."""
+
     def __init__(
         self,
         *,
@@ -55,12 +60,13 @@ class ConnectRequest(_message.Message):
         hello: Global___Hello | None = ...,
         observation: Global___Observation | None = ...,
         step_result: Global___StepResult | None = ...,
+        heartbeat: Global___Heartbeat | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hello", b"hello", "message", b"message", "observation", b"observation", "step_result", b"step_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "hello", b"hello", "message", b"message", "observation", b"observation", "step_result", b"step_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hello", b"hello", "message", b"message", "observation", b"observation", "sequence", b"sequence", "step_result", b"step_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "hello", b"hello", "message", b"message", "observation", b"observation", "sequence", b"sequence", "step_result", b"step_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "observation", "step_result"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "observation", "step_result", "heartbeat"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -77,6 +83,7 @@ class ConnectResponse(_message.Message):
     OBSERVATION_OUTCOME_FIELD_NUMBER: _builtins.int
     STEP_REQUEST_FIELD_NUMBER: _builtins.int
     STEP_CANCEL_FIELD_NUMBER: _builtins.int
+    HEARTBEAT_FIELD_NUMBER: _builtins.int
     ack_through: _builtins.int
     """Everything up to this number is on disk in the cloud."""
     @_builtins.property
@@ -95,6 +102,10 @@ class ConnectResponse(_message.Message):
     def step_cancel(self) -> Global___StepCancel:
         """A step that is no longer wanted."""
 
+    @_builtins.property
+    def heartbeat(self) -> Global___Heartbeat:
+        """Still here; only to a device whose hello says that it sends heartbeats too."""
+
     def __init__(
         self,
         *,
@@ -103,16 +114,41 @@ class ConnectResponse(_message.Message):
         observation_outcome: Global___ObservationOutcome | None = ...,
         step_request: Global___StepRequest | None = ...,
         step_cancel: Global___StepCancel | None = ...,
+        heartbeat: Global___Heartbeat | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "observation_outcome", b"observation_outcome", "step_cancel", b"step_cancel", "step_request", b"step_request", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "message", b"message", "observation_outcome", b"observation_outcome", "step_cancel", b"step_cancel", "step_request", b"step_request", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_through", b"ack_through", "message", b"message", "observation_outcome", b"observation_outcome", "step_cancel", b"step_cancel", "step_request", b"step_request", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_through", b"ack_through", "heartbeat", b"heartbeat", "message", b"message", "observation_outcome", b"observation_outcome", "step_cancel", b"step_cancel", "step_request", b"step_request", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "observation_outcome", "step_request", "step_cancel"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "observation_outcome", "step_request", "step_cancel", "heartbeat"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
 Global___ConnectResponse: _TypeAlias = ConnectResponse  # noqa: Y015
+
+@_typing.final
+class Heartbeat(_message.Message):
+    """Says that the sender is there although it has nothing to say."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BYTES_TO_FOLLOW_FIELD_NUMBER: _builtins.int
+    bytes_to_follow: _builtins.int
+    """Size of the message that comes next when it is a large one: over a slow line its last byte is long in coming,
+    and nothing is heard until then. 0 for a mere sign of life.
+    """
+    def __init__(
+        self,
+        *,
+        bytes_to_follow: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes_to_follow", b"bytes_to_follow"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Heartbeat: _TypeAlias = Heartbeat  # noqa: Y015
 
 @_typing.final
 class Hello(_message.Message):
@@ -124,6 +160,8 @@ class Hello(_message.Message):
     SOFTWARE_VERSION_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    NEXT_SEQUENCE_FIELD_NUMBER: _builtins.int
+    HEARTBEATS_FIELD_NUMBER: _builtins.int
     device_id: _builtins.str
     """The device's name."""
     software_version: _builtins.str
@@ -132,6 +170,12 @@ class Hello(_message.Message):
     """Made anew whenever the device's process starts; sequence numbers start at 1 within it and go on over
     reconnects.
     """
+    next_sequence: _builtins.int
+    """Number of the first message that the device still keeps or will send next: everything before it was
+    acknowledged. 0 when the device does not say.
+    """
+    heartbeats: _builtins.bool
+    """Whether the device sends heartbeats when the welcome asks for them."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Agents the device can run for the cloud, e.g. "page_reread"."""
@@ -143,10 +187,12 @@ class Hello(_message.Message):
         software_version: _builtins.str = ...,
         capabilities: _abc.Iterable[_builtins.str] | None = ...,
         session_id: _builtins.str = ...,
+        next_sequence: _builtins.int = ...,
+        heartbeats: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "device_id", b"device_id", "session_id", b"session_id", "software_version", b"software_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "device_id", b"device_id", "heartbeats", b"heartbeats", "next_sequence", b"next_sequence", "session_id", b"session_id", "software_version", b"software_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -160,21 +206,29 @@ class Welcome(_message.Message):
 
     SOFTWARE_VERSION_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
+    HEARTBEAT_INTERVAL_FIELD_NUMBER: _builtins.int
     software_version: _builtins.str
     """Version of the cloud's software."""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """The cloud's clock."""
 
+    @_builtins.property
+    def heartbeat_interval(self) -> _duration_pb2.Duration:
+        """Each side sends something at least this often, and ends a connection on which it hears nothing for some
+        intervals; unset when the cloud does not send heartbeats on this connection.
+        """
+
     def __init__(
         self,
         *,
         software_version: _builtins.str = ...,
         time: _timestamp_pb2.Timestamp | None = ...,
+        heartbeat_interval: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["software_version", b"software_version", "time", b"time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "software_version", b"software_version", "time", b"time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
