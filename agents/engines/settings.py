@@ -1,9 +1,12 @@
 """What a manifest's `settings` may say, by engine; checked when the manifest is read, not at the first call."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from podium.link import is_loopback
 
 
 class EngineSettings(BaseModel):
@@ -29,9 +32,87 @@ class DeviceSettings(EngineSettings):
     """The device that the request came from."""
 
 
+class ForeignSettings(EngineSettings):
+    """What agents take that know nothing of Podium: they give neither a confidence nor their sources."""
+
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    """Given to an output that comes without `confidence_score`."""
+    max_confidence: float | None = Field(default=None, ge=0, le=1)
+    """What an output may claim at most; `confidence` when unset."""
+    token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Environment variable of the server that holds the bearer token sent along."""
+    ca_file: str | None = None
+    """Certificate authority that vouches for the other side, PEM; the machine's own authorities when unset."""
+
+    @model_validator(mode="after")
+    def _declares_a_confidence(self) -> Self:
+        if self.confidence is None and self.max_confidence is None:
+            raise ValueError("declare `confidence` for outputs without one, or `max_confidence`, or both")
+        return self
+
+    @property
+    def ceiling(self) -> float:
+        """What an output may claim at most."""
+        return next(value for value in (self.max_confidence, self.confidence, 0.0) if value is not None)
+
+
+class A2aSettings(ForeignSettings):
+    """An A2A 1.0 agent, found by its card."""
+
+    card: str
+    """URL of the card, or of the agent: then the card is at the well-known path below it."""
+    skill: str = Field(min_length=1)
+    """Id of one of the card's skills."""
+    binding: Literal["auto", "grpc", "jsonrpc", "rest"] = "auto"
+    """`auto`: the first that the card offers."""
+    max_turns: int = Field(default=1, ge=0, le=10)
+    """How often the agent may ask for more before the step fails."""
+    hosts: tuple[str, ...] = ()
+    """Hosts besides the card's own that its interfaces may be on."""
+    card_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    """Refuse every card but this one."""
+
+    @field_validator("card")
+    @classmethod
+    def _secured(cls, url: str) -> str:
+        return _secured_url(url)
+
+
+class McpSettings(ForeignSettings):
+    """A tool of an MCP server: one that is started here (`command`), or one that is reached (`url`)."""
+
+    tool: str = Field(min_length=1)
+    """Name of the tool."""
+    command: tuple[str, ...] = ()
+    """Program and arguments; it speaks MCP on its stdin and stdout."""
+    env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    """Names of the environment variables that the program sees; it sees no others."""
+    cwd: str | None = None
+    """Its working folder; one of its own, removed at the end, when unset."""
+    url: str | None = None
+    """Streamable HTTP endpoint."""
+
+    @field_validator("url")
+    @classmethod
+    def _secured(cls, url: str | None) -> str | None:
+        return None if url is None else _secured_url(url)
+
+    @model_validator(mode="after")
+    def _one_way_to_the_server(self) -> Self:
+        if bool(self.command) == (self.url is not None):
+            raise ValueError("give either `command` or `url`")
+        if self.url is not None and (self.env or self.cwd):
+            raise ValueError("`env` and `cwd` are for a `command`")
+        if self.command and (self.token_env or self.ca_file):
+            raise ValueError("`token_env` and `ca_file` are for a `url`; name variables of a `command` in `env`")
+        return self
+
+
 SETTINGS: Mapping[str, type[EngineSettings]] = {
     "python": PythonSettings,
     "device": DeviceSettings,
+    "a2a": A2aSettings,
+    "mcp": McpSettings,
 }
 """By the name that a manifest gives as `engine`."""
 
@@ -45,3 +126,14 @@ def check_settings(engine: str, settings: Mapping[str, Any]) -> None:
     if engine not in SETTINGS:
         raise ValueError(f"there is no engine {engine!r}; there are {sorted(SETTINGS)}")
     SETTINGS[engine].model_validate(dict(settings))
+
+
+def _secured_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is not an http or https URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("the URL carries credentials, a query or a fragment; name a token with `token_env`")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError(f"{parts.hostname} is not on this machine, so it is only spoken to over https")
+    return url
