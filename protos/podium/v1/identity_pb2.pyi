@@ -68,6 +68,7 @@ class Identity(_message.Message):
     REVOKE_REASON_FIELD_NUMBER: _builtins.int
     CONTESTED_TIME_FIELD_NUMBER: _builtins.int
     LAST_SEEN_TIME_FIELD_NUMBER: _builtins.int
+    ISSUE_TIME_FIELD_NUMBER: _builtins.int
     kind: Global___IdentityKind.ValueType
     """What kind it is."""
     name: _builtins.str
@@ -96,6 +97,10 @@ class Identity(_message.Message):
     def last_seen_time(self) -> _timestamp_pb2.Timestamp:
         """When it last connected."""
 
+    @_builtins.property
+    def issue_time(self) -> _timestamp_pb2.Timestamp:
+        """When the newest certificate was issued, by the server's clock."""
+
     def __init__(
         self,
         *,
@@ -108,10 +113,11 @@ class Identity(_message.Message):
         revoke_reason: _builtins.str = ...,
         contested_time: _timestamp_pb2.Timestamp | None = ...,
         last_seen_time: _timestamp_pb2.Timestamp | None = ...,
+        issue_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["contested_time", b"contested_time", "enrol_time", b"enrol_time", "expire_time", b"expire_time", "last_seen_time", b"last_seen_time", "revoke_time", b"revoke_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["contested_time", b"contested_time", "enrol_time", b"enrol_time", "expire_time", b"expire_time", "issue_time", b"issue_time", "last_seen_time", b"last_seen_time", "revoke_time", b"revoke_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contested_time", b"contested_time", "enrol_time", b"enrol_time", "expire_time", b"expire_time", "kind", b"kind", "last_seen_time", b"last_seen_time", "name", b"name", "revoke_reason", b"revoke_reason", "revoke_time", b"revoke_time", "serial", b"serial"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contested_time", b"contested_time", "enrol_time", b"enrol_time", "expire_time", b"expire_time", "issue_time", b"issue_time", "kind", b"kind", "last_seen_time", b"last_seen_time", "name", b"name", "revoke_reason", b"revoke_reason", "revoke_time", b"revoke_time", "serial", b"serial"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -126,22 +132,26 @@ class EnrollRequest(_message.Message):
     TOKEN_FIELD_NUMBER: _builtins.int
     CSR_PEM_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     token: _builtins.str
     """The one-time token."""
     csr_pem: _builtins.bytes
     """PKCS#10 certificate request in PEM form, signed with the machine's own key."""
     name: _builtins.str
     """The name the machine wants, unless the token names one."""
+    kind: Global___IdentityKind.ValueType
+    """The kind the machine wants to be; the token's when unspecified."""
     def __init__(
         self,
         *,
         token: _builtins.str = ...,
         csr_pem: _builtins.bytes = ...,
         name: _builtins.str = ...,
+        kind: Global___IdentityKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["csr_pem", b"csr_pem", "name", b"name", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["csr_pem", b"csr_pem", "kind", b"kind", "name", b"name", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
