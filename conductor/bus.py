@@ -36,6 +36,8 @@ class TaskRow:
     update_time: datetime
     last_sequence: int
     device_id: str = ""
+    caller: str = ""
+    """Who handed it in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +63,19 @@ class Lease:
 class EventBus(Protocol):
     """The port. All methods may raise `StorageFull` or `InternalError`; nothing accepted is ever lost."""
 
-    async def accept(self, event: event_pb2.Event) -> Acceptance:
-        """Write the first event (`TaskAccepted`, task id chosen by the caller), synced, once per request id."""
+    async def accept(self, event: event_pb2.Event, *, open_limit: int | None = None) -> Acceptance:
+        """Write the first event (`TaskAccepted`), synced, once per caller and request id.
+
+        Two callers may use one request id: each has a task of its own, so that nobody gets another's by its id.
+
+        Args:
+            event: with the task id chosen by whoever hands it in.
+            open_limit: how many tasks of the caller may be unended, this one included; None sets no limit. What
+                was accepted before is returned at any number.
+
+        Raises:
+            LimitExceeded: the caller has as many open tasks as allowed; nothing was written.
+        """
         ...
 
     async def append(
@@ -97,18 +110,35 @@ class EventBus(Protocol):
         """The events of a task after a sequence number, then new ones as they come; the caller closes it."""
         ...
 
-    async def find_request(self, request_id: str) -> str | None:
-        """The task id that a request id was accepted as, or None."""
+    async def find_request(self, caller: str, request_id: str) -> str | None:
+        """The task id that a caller's request id was accepted as, or None."""
+        ...
+
+    async def caller_of(self, task_id: str) -> str:
+        """Who handed a task in.
+
+        Raises:
+            NotFound: there is no such task.
+        """
         ...
 
     async def rows(
-        self, *, statuses: Sequence[TaskStatus] = (), limit: int, before: str = ""
+        self, *, statuses: Sequence[TaskStatus] = (), caller: str | None = None, limit: int, before: str = ""
     ) -> Sequence[TaskRow]:
-        """Tasks, newest first, of the given states; `before` is the task id the last page ended with."""
+        """Tasks, newest first, of the given states and, unless it is None, of one caller.
+
+        Raises:
+            NotFound: `before`, the task id that the last page ended with, is not one of these tasks.
+        """
         ...
 
     async def lease(self, worker_id: str, *, duration: timedelta) -> Lease | None:
-        """Take the most urgent runnable task that nobody holds, or None; a lapsed lease counts as not held."""
+        """Take the runnable task whose turn it is and that nobody holds, or None.
+
+        The most urgent go first; among those, tasks of the caller of whom the fewest are being run; then the
+        oldest. So a caller with a thousand tasks does not keep another with one waiting. A lapsed lease counts as
+        not held.
+        """
         ...
 
     async def renew(self, lease: Lease, *, duration: timedelta) -> Lease:

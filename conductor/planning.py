@@ -71,7 +71,7 @@ class PlanOffice:
         document = build_request(
             state,
             wiring.normalise,
-            caller=wiring.caller(state.caller),
+            caller=wiring.caller(state),
             agents=[agent.spec.name for agent in wiring.registry.serving()],
             device_online=bool(state.device_id) and wiring.device_online(state.device_id),
         )
@@ -134,7 +134,7 @@ class PlanOffice:
             plan,
             wiring.registry,
             _request(state),
-            wiring.caller(state.caller),
+            wiring.caller(state),
             replace(limits, budget=limits.budget - self._wasted(state)),
             answer=answer,
         )
@@ -160,7 +160,7 @@ class PlanOffice:
         return Situation(
             request=_request(state),
             registry=self._wiring.registry,
-            caller=self._wiring.caller(state.caller),
+            caller=self._wiring.caller(state),
             avoid=state.avoid,
         )
 

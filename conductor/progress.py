@@ -160,6 +160,8 @@ class TaskState:
     priority: int = 0
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     caller: str = ""
+    caller_roles: frozenset[str] = frozenset()
+    """Roles that the caller had when the task was accepted; empty in logs from before they were recorded."""
     device_id: str = ""
     payload_kind: str = ""
     payload: JsonDocument | None = None

@@ -111,7 +111,7 @@ class Settler:
         names = [candidate.tool for candidate in ranked]
         if isinstance(fallback := agent.spec.settings.get("fallback"), str):
             names.append(fallback)
-        caller = self._wiring.caller(state.caller)
+        caller = self._wiring.caller(state)
         return [
             name
             for name in dict.fromkeys(names)

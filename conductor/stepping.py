@@ -246,7 +246,7 @@ class StepRunner:
             attempt=attempt,
             idempotency_key=key,
             now=state.as_of or self._wiring.clock(),
-            caller=self._wiring.caller(state.caller),
+            caller=self._wiring.caller(state),
             trace_id=state.trace_id,
             request=request,
             device_id=state.device_id,

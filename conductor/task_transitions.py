@@ -32,6 +32,7 @@ def accepted(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes
         priority=payload.priority,
         labels=MappingProxyType(dict(payload.labels)),
         caller=payload.caller,
+        caller_roles=frozenset(payload.caller_roles),
         device_id=payload.device_id,
         payload_kind=payload.payload_kind,
         payload=JsonDocument(payload.payload_json) if payload.payload_json else None,

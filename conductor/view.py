@@ -21,6 +21,8 @@ def task_view(state: TaskState) -> task_pb2.Task:
         last_sequence=state.last_sequence,
         device_id=state.device_id,
         labels=dict(state.labels),
+        caller=state.caller,
+        trace_id=state.trace_id,
     )
     _set_time(task.as_of, state.as_of)
     _set_time(task.create_time, state.create_time)

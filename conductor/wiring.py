@@ -11,6 +11,7 @@ from conductor.bus import EventBus
 from conductor.checking import OutputChecker
 from conductor.failure import FailurePolicy
 from conductor.planner import Planner
+from conductor.progress import TaskState
 from conductor.request import TextNormaliser, plain_text
 from conductor.verify import PlanLimits
 
@@ -35,10 +36,6 @@ class RunnerSettings:
     """How often a step is started again after the process died while it ran."""
 
 
-def _caller_only(name: str) -> frozenset[str]:
-    return frozenset({"caller"})
-
-
 def _never_online(device_id: str) -> bool:
     return False
 
@@ -57,12 +54,14 @@ class Wiring:
     normalise: TextNormaliser = plain_text
     embedder: Embedder | None = None
     """None: inputs are not anchored."""
-    roles_of: Callable[[str], frozenset[str]] = _caller_only
-    """Roles of a caller, by name."""
     device_online: Callable[[str], bool] = _never_online
     settings: RunnerSettings = field(default_factory=RunnerSettings)
     checker: OutputChecker = field(default_factory=OutputChecker)
 
-    def caller(self, name: str) -> Caller:
-        """The caller with their roles."""
-        return Caller(name=name, roles=self.roles_of(name))
+    def caller(self, state: TaskState) -> Caller:
+        """Whoever handed the task in, with the roles they had then.
+
+        Tasks written before roles were recorded have those of a plain caller.
+        """
+        roles = state.caller_roles or frozenset({"caller"})
+        return Caller(name=state.caller, roles=roles)

@@ -80,12 +80,13 @@ class EmbeddedBus:
         """Transactions since the bus was opened."""
         return self._writer.commits
 
-    async def accept(self, event: event_pb2.Event) -> Acceptance:
-        """Write a task's first event, synced, once per request id."""
+    async def accept(self, event: event_pb2.Event, *, open_limit: int | None = None) -> Acceptance:
+        """Write a task's first event, synced, once per caller and request id."""
         event.header.sequence = 1
         accepted = event.task_accepted
         task = statements.NewTask(
             task_id=event.header.task_id,
+            caller=accepted.caller,
             request_id=accepted.request_id,
             text=accepted.text,
             device_id=accepted.device_id,
@@ -94,7 +95,9 @@ class EmbeddedBus:
             body=event.SerializeToString(),
         )
         return await self._writer.submit(
-            lambda connection: statements.accept(connection, task), synced=True, then=lambda _: self._work.set()
+            lambda connection: statements.accept(connection, task, open_limit),
+            synced=True,
+            then=lambda _: self._work.set(),
         )
 
     async def append(
@@ -160,18 +163,22 @@ class EmbeddedBus:
             if not watches:
                 del self._watches[task_id]
 
-    async def find_request(self, request_id: str) -> str | None:
-        """The task id that a request id was accepted as, or None."""
-        return await self._read(lambda connection: statements.find_request(connection, request_id))
+    async def find_request(self, caller: str, request_id: str) -> str | None:
+        """The task id that a caller's request id was accepted as, or None."""
+        return await self._read(lambda connection: statements.find_request(connection, caller, request_id))
+
+    async def caller_of(self, task_id: str) -> str:
+        """Who handed a task in."""
+        return await self._read(lambda connection: statements.caller_of(connection, task_id))
 
     async def rows(
-        self, *, statuses: Sequence[TaskStatus] = (), limit: int, before: str = ""
+        self, *, statuses: Sequence[TaskStatus] = (), caller: str | None = None, limit: int, before: str = ""
     ) -> Sequence[TaskRow]:
-        """Tasks, newest first."""
-        return await self._read(lambda connection: statements.rows(connection, statuses, limit, before))
+        """Tasks, newest first, of all callers or of one."""
+        return await self._read(lambda connection: statements.rows(connection, statuses, caller, limit, before))
 
     async def lease(self, worker_id: str, *, duration: timedelta) -> Lease | None:
-        """Take the most urgent runnable task that nobody holds, or None."""
+        """Take the runnable task whose turn it is and that nobody holds, or None."""
 
         def sleep_if_idle(found: str | None) -> None:
             if found is None:  # in commit order: work committed after this look sets the signal again

@@ -5,25 +5,31 @@ from pathlib import Path
 
 from podium.errors import Conflict, DataCorrupt, InternalError, PodiumError, ServerUnavailable, StorageFull
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Stored in the file's `user_version`; grows with every change of the tables."""
 
 EVENTS_PER_TASK = 1 << 24
 """Room for sequence numbers of one task within an event's key; see the table `events`."""
 
-# Only a number of ours is inserted.
-_TABLES = f"""
+_TASK_TABLES = """
+CREATE TABLE callers (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
 CREATE TABLE requests (
   number INTEGER PRIMARY KEY,           -- order of acceptance
   task_id TEXT NOT NULL UNIQUE,
-  request_id TEXT NOT NULL UNIQUE,
+  caller INTEGER NOT NULL REFERENCES callers,
+  request_id TEXT NOT NULL,
   text TEXT NOT NULL,
   device_id TEXT NOT NULL,
-  create_us INTEGER NOT NULL
+  create_us INTEGER NOT NULL,
+  UNIQUE (caller, request_id)
 ) STRICT;
 -- What changes with every append is kept apart from the request's text, so that an append rewrites few bytes.
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY REFERENCES requests,
+  caller INTEGER NOT NULL,
   status INTEGER NOT NULL,
   priority INTEGER NOT NULL,
   update_us INTEGER NOT NULL,
@@ -31,8 +37,17 @@ CREATE TABLE tasks (
   lease_worker TEXT NOT NULL DEFAULT '',
   lease_until_us INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX tasks_runnable ON tasks (priority DESC, number) WHERE status IN (1, 2);
+-- Runnable tasks, apart: those that wait, in the order of turns within each caller, and those that are held. Of a
+-- lease that lapsed only the time is taken away: its holder may still renew it while nobody else took the task.
+CREATE INDEX tasks_waiting ON tasks (priority DESC, caller, number) WHERE status IN (1, 2) AND lease_until_us = 0;
+CREATE INDEX tasks_held ON tasks (lease_until_us, caller) WHERE status IN (1, 2) AND lease_until_us > 0;
+CREATE INDEX tasks_open ON tasks (caller) WHERE status < 6;
 CREATE INDEX tasks_by_status ON tasks (status, number);
+CREATE INDEX tasks_by_caller ON tasks (caller, number);
+"""
+
+# Only a number of ours is inserted.
+_LOG_TABLES = f"""
 -- key = task number * {EVENTS_PER_TASK} + sequence: one B-tree that grows at its end and reads a task in order.
 CREATE TABLE events (
   key INTEGER PRIMARY KEY,
@@ -48,6 +63,26 @@ CREATE TABLE lease_clock (
   now_us INTEGER NOT NULL
 ) STRICT;
 INSERT INTO lease_clock VALUES (0, 0);
+"""  # noqa: S608
+
+# Until form 2 nobody had a name: what devices sent is theirs, all else belongs to "anonymous". Events, effects and
+# the lease clock stay as they are.
+_FROM_FORM_1 = f"""
+ALTER TABLE requests RENAME TO old_requests;
+ALTER TABLE tasks RENAME TO old_tasks;
+DROP INDEX tasks_runnable;
+DROP INDEX tasks_by_status;
+{_TASK_TABLES}
+INSERT INTO callers (name)
+  SELECT DISTINCT iif(device_id = '', 'anonymous', 'device/' || device_id) FROM old_requests;
+INSERT INTO requests (number, task_id, caller, request_id, text, device_id, create_us)
+  SELECT o.number, o.task_id, c.number, o.request_id, o.text, o.device_id, o.create_us
+  FROM old_requests o JOIN callers c ON c.name = iif(o.device_id = '', 'anonymous', 'device/' || o.device_id);
+INSERT INTO tasks (number, caller, status, priority, update_us, last_sequence, lease_worker, lease_until_us)
+  SELECT t.number, r.caller, t.status, t.priority, t.update_us, t.last_sequence, t.lease_worker, t.lease_until_us
+  FROM old_tasks t JOIN requests r USING (number);
+DROP TABLE old_tasks;
+DROP TABLE old_requests;
 """  # noqa: S608
 
 
@@ -112,24 +147,34 @@ def _configure(connection: sqlite3.Connection, path: Path, max_pages: int | None
     if max_pages is not None:
         connection.execute(f"PRAGMA max_page_count = {int(max_pages)}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == 0:
-        _create(connection)
-    elif version > SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise EventLogTooNew(f"{path} has form {version}; this Podium reads up to {SCHEMA_VERSION}")
+    if version < SCHEMA_VERSION:
+        _create(connection)
 
 
 def _create(connection: sqlite3.Connection) -> None:
+    """Make the tables, or bring those of an older form into this one; all of it or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have made the tables while this one waited for the lock.
-    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-        statement = ""
-        for line in _TABLES.splitlines(keepends=True):
-            statement += line
-            if sqlite3.complete_statement(statement):
-                connection.execute(statement)
-                statement = ""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        _run(connection, _TASK_TABLES + _LOG_TABLES)
+    elif version == 1:
+        _run(connection, _FROM_FORM_1)
+    if version < SCHEMA_VERSION:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    """Every statement of a script, inside the transaction that is open; `executescript` would commit it."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
 
 
 def podium_error(error: sqlite3.Error, path: Path) -> PodiumError:

@@ -1,13 +1,15 @@
 """A bus in memory that obeys the port, and one that dies at a chosen append."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from cloud.bus.lease_clock import LeaseClock
 from conductor.bus import Acceptance, Durability, Lease, TaskRow
-from podium.errors import NotFound, VersionConflict
+from podium.errors import LimitExceeded, NotFound, VersionConflict
+from podium.status import ENDED
 from podium.v1 import event_pb2, status_pb2
 
 RUNNABLE = (status_pb2.TASK_STATUS_ACCEPTED, status_pb2.TASK_STATUS_RUNNING)
@@ -32,7 +34,7 @@ class MemoryBus:
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._logs: dict[str, _Log] = {}
-        self._requests: dict[str, str] = {}
+        self._requests: dict[tuple[str, str], str] = {}
         self.effects: dict[str, bytes] = {}
         self._lease_clock = LeaseClock(clock)
         self._changed = asyncio.Event()
@@ -40,10 +42,12 @@ class MemoryBus:
         self.appends = 0
         self.synced_appends = 0
 
-    async def accept(self, event: event_pb2.Event) -> Acceptance:
-        request_id = event.task_accepted.request_id
-        if request_id in self._requests:
-            return Acceptance(task_id=self._requests[request_id], duplicate=True)
+    async def accept(self, event: event_pb2.Event, *, open_limit: int | None = None) -> Acceptance:
+        request_id, caller = event.task_accepted.request_id, event.task_accepted.caller
+        if (caller, request_id) in self._requests:
+            return Acceptance(task_id=self._requests[caller, request_id], duplicate=True)
+        if open_limit is not None and self._count(caller, ended=False) >= open_limit:
+            raise LimitExceeded(f"{caller} has {open_limit} open tasks")
         task_id, now = event.header.task_id, self._clock()
         stored = event_pb2.Event()
         stored.CopyFrom(event)
@@ -57,10 +61,11 @@ class MemoryBus:
             update_time=now,
             last_sequence=1,
             device_id=event.task_accepted.device_id,
+            caller=caller,
         )
         priority = event.task_accepted.priority or status_pb2.PRIORITY_NORMAL
         self._logs[task_id] = _Log(events=[stored], row=row, priority=priority)
-        self._requests[request_id] = task_id
+        self._requests[caller, request_id] = task_id
         self._notify()
         return Acceptance(task_id=task_id, duplicate=False)
 
@@ -98,15 +103,24 @@ class MemoryBus:
                 yield event
             await self._changed.wait()
 
-    async def find_request(self, request_id: str) -> str | None:
-        return self._requests.get(request_id)
+    async def find_request(self, caller: str, request_id: str) -> str | None:
+        return self._requests.get((caller, request_id))
+
+    async def caller_of(self, task_id: str) -> str:
+        return self.row(task_id).caller
 
     async def rows(
-        self, *, statuses: Sequence[status_pb2.TaskStatus.ValueType] = (), limit: int, before: str = ""
+        self,
+        *,
+        statuses: Sequence[status_pb2.TaskStatus.ValueType] = (),
+        caller: str | None = None,
+        limit: int,
+        before: str = "",
     ) -> Sequence[TaskRow]:
-        if before:
-            self._log(before)
         rows = [log.row for log in reversed(self._logs.values()) if log.row is not None]
+        rows = [row for row in rows if caller in (None, row.caller)]
+        if before and before not in {row.task_id for row in rows}:
+            raise NotFound(f"there is no task {before}")
         if before:
             rows = rows[[row.task_id for row in rows].index(before) + 1 :]
         return [row for row in rows if not statuses or row.status in statuses][:limit]
@@ -123,7 +137,16 @@ class MemoryBus:
         if not able:
             self._work.clear()
             return None
-        task_id, log = max(able, key=lambda item: item[1].priority)
+        running = Counter(
+            log.row.caller
+            for log in self._logs.values()
+            if log.row is not None
+            and log.row.status in RUNNABLE
+            and log.lease is not None
+            and log.held_until_us > now_us
+        )
+        # `max` takes the first of equals, and the logs are in the order of acceptance.
+        task_id, log = max(able, key=lambda item: (item[1].priority, -running[self.row(item[0]).caller]))
         return self._hold(log, Lease(task_id=task_id, worker_id=worker_id, expire_time=self._clock()), duration)
 
     async def renew(self, lease: Lease, *, duration: timedelta) -> Lease:
@@ -158,6 +181,10 @@ class MemoryBus:
         row = self._log(task_id).row
         assert row is not None
         return row
+
+    def _count(self, caller: str, *, ended: bool) -> int:
+        rows = (log.row for log in self._logs.values() if log.row is not None)
+        return sum(row.caller == caller and (row.status in ENDED) is ended for row in rows)
 
     def _log(self, task_id: str) -> _Log:
         if task_id not in self._logs:

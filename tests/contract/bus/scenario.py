@@ -49,12 +49,17 @@ def accepted(
     request_id: str = "",
     priority: "status_pb2.Priority.ValueType" = status_pb2.PRIORITY_NORMAL,
     device_id: str = "",
+    caller: str = "ann",
 ) -> event_pb2.Event:
     """The first event of a task."""
     event = event_pb2.Event(
         header=event_pb2.EventHeader(task_id=task_id or str(uuid.uuid4()), schema_version=1),
         task_accepted=event_pb2.TaskAccepted(
-            request_id=request_id or str(uuid.uuid4()), text=text, priority=priority, device_id=device_id
+            request_id=request_id or str(uuid.uuid4()),
+            text=text,
+            priority=priority,
+            device_id=device_id,
+            caller=caller,
         ),
     )
     event.header.time.FromDatetime(datetime(2026, 11, 29, 12, tzinfo=UTC))

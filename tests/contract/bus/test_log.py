@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from conductor.bus import Durability
-from podium.errors import NotFound, VersionConflict
+from podium.errors import LimitExceeded, NotFound, VersionConflict
 from tests.contract.bus.conftest import OpenBus
 from tests.contract.bus.scenario import RUNNING, SUCCEEDED, WAITING, Clock, accepted, in_loop, step
 
@@ -18,8 +18,9 @@ async def test_an_accepted_task_can_be_read_and_found(open_bus: OpenBus) -> None
 
         assert not acceptance.duplicate
         assert acceptance.task_id == event.header.task_id
-        assert await bus.find_request(event.task_accepted.request_id) == acceptance.task_id
-        assert await bus.find_request("never seen") is None
+        assert await bus.find_request("ann", event.task_accepted.request_id) == acceptance.task_id
+        assert await bus.find_request("ann", "never seen") is None
+        assert await bus.find_request("bob", event.task_accepted.request_id) is None
         (stored,) = await bus.read(acceptance.task_id)
         assert stored.header.sequence == 1
         assert stored.task_accepted == event.task_accepted
@@ -45,6 +46,40 @@ async def test_the_same_request_at_the_same_moment_is_one_task(open_bus: OpenBus
         assert len({outcome.task_id for outcome in outcomes}) == 5
         assert sum(not outcome.duplicate for outcome in outcomes) == 5
         assert len(await bus.rows(limit=100)) == 5
+
+
+@in_loop
+async def test_one_request_id_of_two_callers_is_two_tasks(open_bus: OpenBus) -> None:
+    async with open_bus() as bus:
+        first = await bus.accept(accepted("hers", request_id="r", caller="ann"))
+        second = await bus.accept(accepted("his", request_id="r", caller="bob"))
+        again = await bus.accept(accepted("hers again", request_id="r", caller="ann"))
+
+        assert not second.duplicate
+        assert second.task_id != first.task_id
+        assert (again.task_id, again.duplicate) == (first.task_id, True)
+        assert await bus.find_request("bob", "r") == second.task_id
+        assert [await bus.caller_of(task.task_id) for task in (first, second)] == ["ann", "bob"]
+
+
+@in_loop
+async def test_a_caller_may_have_so_many_open_tasks_and_no_more(open_bus: OpenBus) -> None:
+    async with open_bus() as bus:
+        outcomes = await asyncio.gather(
+            *(bus.accept(accepted(request_id=f"r{n}"), open_limit=7) for n in range(50)), return_exceptions=True
+        )
+        refused = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        assert [type(outcome) for outcome in refused] == [LimitExceeded] * 43
+        assert len(await bus.rows(limit=100)) == 7
+
+        (first, *_) = [row for row in await bus.rows(limit=100) if row.request_id == "r0"]
+        assert (await bus.accept(accepted(request_id="r0"), open_limit=7)).duplicate
+        assert not (await bus.accept(accepted(caller="bob"), open_limit=7)).duplicate
+        await bus.append(first.task_id, [step(first.task_id)], expected_sequence=1, status=WAITING)
+        with pytest.raises(LimitExceeded):
+            await bus.accept(accepted(), open_limit=7)
+        await bus.append(first.task_id, [step(first.task_id)], expected_sequence=2, status=SUCCEEDED)
+        assert not (await bus.accept(accepted(), open_limit=7)).duplicate
 
 
 @in_loop
@@ -114,6 +149,8 @@ async def test_what_is_not_there_is_not_found(open_bus: OpenBus) -> None:
             await anext(bus.watch("nobody"))
         with pytest.raises(NotFound):
             await bus.rows(limit=3, before="nobody")
+        with pytest.raises(NotFound):
+            await bus.caller_of("nobody")
 
 
 @in_loop
@@ -141,6 +178,26 @@ async def test_lists_are_newest_first_by_page_and_by_status(open_bus: OpenBus, c
         chosen = await bus.rows(statuses=[SUCCEEDED, WAITING], limit=10)
         assert [row.task_id for row in chosen] == [ids[3], ids[1]]
         assert [row.task_id for row in await bus.rows(statuses=[SUCCEEDED], limit=9, before=ids[3])] == [ids[1]]
+
+
+@in_loop
+async def test_lists_of_one_caller_know_nothing_of_others(open_bus: OpenBus) -> None:
+    async with open_bus() as bus:
+        ids = [(await bus.accept(accepted(caller=("ann", "bob")[n % 2]))).task_id for n in range(6)]
+        await bus.append(ids[2], [step(ids[2])], expected_sequence=1, status=SUCCEEDED)
+
+        hers = await bus.rows(caller="ann", limit=2)
+        rest = await bus.rows(caller="ann", limit=9, before=hers[-1].task_id)
+        assert [row.task_id for row in [*hers, *rest]] == [ids[4], ids[2], ids[0]]
+        assert {row.caller for row in hers} == {"ann"}
+        chosen = await bus.rows(caller="ann", statuses=[SUCCEEDED], limit=9)
+        assert [row.task_id for row in chosen] == [ids[2]]
+        assert list(await bus.rows(caller="carl", limit=9)) == []
+        assert [row.caller for row in await bus.rows(limit=2)] == ["bob", "ann"]
+        with pytest.raises(NotFound):
+            await bus.rows(caller="ann", limit=9, before=ids[1])
+        with pytest.raises(NotFound):
+            await bus.rows(caller="carl", limit=9, before=ids[1])
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\0", "🧾 发票 🇨🇳", "e\u0301", "x" * 20_000, "'; DROP TABLE events; --"])

@@ -1,6 +1,9 @@
 """The queue and the effects: one worker a task, nothing forgotten, nothing done twice."""
 
 import asyncio
+import random
+import sys
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -106,6 +109,80 @@ async def test_urgent_tasks_go_first_then_the_oldest(open_bus: OpenBus) -> None:
         high = (await bus.accept(accepted(priority=status_pb2.PRIORITY_HIGH))).task_id
         order = [(await _leased(bus, "a")).task_id for _ in range(4)]
         assert order == [high, first, second, low]
+
+
+@in_loop
+async def test_a_caller_with_many_tasks_does_not_starve_another(open_bus: OpenBus) -> None:
+    async with open_bus() as bus:
+        many = [(await bus.accept(accepted(caller="ann"))).task_id for _ in range(100)]
+        one = (await bus.accept(accepted(caller="bob"))).task_id
+        # Both have nothing running, so the oldest goes first; then the one who has nothing running.
+        assert [(await _leased(bus, "a")).task_id for _ in range(2)] == [many[0], one]
+        another = (await bus.accept(accepted(caller="carl"))).task_id
+        assert (await _leased(bus, "a")).task_id == another
+        assert [(await _leased(bus, "a")).task_id for _ in range(3)] == many[1:4]
+        # Four of hers run and one of his: his next ones go before hers until he has as many.
+        his = [(await bus.accept(accepted(caller="bob"))).task_id for _ in range(5)]
+        assert [(await _leased(bus, "a")).task_id for _ in range(3)] == his[:3]
+        assert (await _leased(bus, "a")).task_id == many[4]
+
+
+@in_loop
+async def test_urgency_goes_before_fairness(open_bus: OpenBus) -> None:
+    async with open_bus() as bus:
+        urgent = [
+            (await bus.accept(accepted(caller="ann", priority=status_pb2.PRIORITY_HIGH))).task_id for _ in range(3)
+        ]
+        other = (await bus.accept(accepted(caller="bob"))).task_id
+        assert [(await _leased(bus, "a")).task_id for _ in range(4)] == [*urgent, other]
+
+
+@in_loop
+async def test_only_what_runs_counts_against_a_caller(open_bus: OpenBus, clock: Clock) -> None:
+    async with open_bus() as bus:
+        hers = [(await bus.accept(accepted(caller="ann"))).task_id for _ in range(6)]
+        leases = [await _leased(bus, "a") for _ in range(4)]
+        his = [(await bus.accept(accepted(caller="bob"))).task_id for _ in range(3)]
+        # One of hers ends without being given back, one waits for somebody, one is given back.
+        await bus.append(hers[0], [step(hers[0])], expected_sequence=1, status=SUCCEEDED)
+        await bus.append(hers[1], [step(hers[1])], expected_sequence=1, status=WAITING)
+        await bus.append(hers[2], [step(hers[2])], expected_sequence=1, status=SUCCEEDED)
+        await bus.release(leases[2])
+        assert (await _leased(bus, "a")).task_id == his[0]
+        # Now one of each runs: the oldest goes first.
+        assert (await _leased(bus, "a")).task_id == hers[4]
+        clock.advance(seconds=31)
+        # Every lease has lapsed, so nothing runs, and the tasks of the dead wait in their old places.
+        assert [(await _leased(bus, "b")).task_id for _ in range(3)] == [hers[3], his[0], hers[4]]
+
+
+@in_loop
+async def test_whatever_comes_and_goes_the_turn_is_kept(open_bus: OpenBus) -> None:
+    """Against a model: every lease given is one that the rule allows."""
+    seed = random.randrange(1 << 32)
+    sys.stdout.write(f"seed {seed}\n")
+    draw = random.Random(seed)
+    async with open_bus() as bus:
+        waiting: list[tuple[str, str, int]] = []
+        held: dict[str, tuple[str, Lease]] = {}
+        for _ in range(400):
+            match draw.randrange(3):
+                case 0:
+                    caller, priority = draw.choice("abcde"), draw.choice((1, 2, 2, 2, 3))
+                    task_id = (await bus.accept(accepted(caller=caller, priority=priority))).task_id
+                    waiting.append((task_id, caller, priority))
+                case 1 if waiting:
+                    lease = await _leased(bus, "w")
+                    running = Counter(caller for caller, _ in held.values())
+                    due = min(waiting, key=lambda task: (-task[2], running[task[1]]))  # the first of equals
+                    assert lease.task_id == due[0]
+                    waiting.remove(due)
+                    held[due[0]] = (due[1], lease)
+                case 2 if held:
+                    task_id, (_, lease) = draw.choice(list(held.items()))
+                    await bus.append(task_id, [step(task_id)], expected_sequence=1, status=SUCCEEDED)
+                    await bus.release(lease)
+                    del held[task_id]
 
 
 @in_loop

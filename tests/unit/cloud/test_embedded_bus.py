@@ -1,6 +1,7 @@
 """What only the embedded engine promises: its file, its fsyncs, its failures."""
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -26,6 +27,50 @@ async def test_callers_that_wait_together_share_a_commit_and_an_fsync(tmp_path: 
     assert bus.commits.jobs == 200
     assert bus.commits.synced < 20
     assert bus.commits.written == 0
+    await bus.close()
+
+
+_FORM_1 = """
+CREATE TABLE requests (number INTEGER PRIMARY KEY, task_id TEXT NOT NULL UNIQUE, request_id TEXT NOT NULL UNIQUE,
+  text TEXT NOT NULL, device_id TEXT NOT NULL, create_us INTEGER NOT NULL) STRICT;
+CREATE TABLE tasks (number INTEGER PRIMARY KEY REFERENCES requests, status INTEGER NOT NULL,
+  priority INTEGER NOT NULL, update_us INTEGER NOT NULL, last_sequence INTEGER NOT NULL,
+  lease_worker TEXT NOT NULL DEFAULT '', lease_until_us INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE INDEX tasks_runnable ON tasks (priority DESC, number) WHERE status IN (1, 2);
+CREATE INDEX tasks_by_status ON tasks (status, number);
+CREATE TABLE events (key INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+CREATE TABLE effects (key TEXT PRIMARY KEY, output BLOB NOT NULL) STRICT;
+CREATE TABLE lease_clock (only INTEGER PRIMARY KEY CHECK (only = 0), now_us INTEGER NOT NULL) STRICT;
+INSERT INTO lease_clock VALUES (0, 7);
+INSERT INTO effects VALUES ('t1/v1s0', x'01');
+INSERT INTO requests VALUES (1, 't1', 'r1', 'asked', '', 5), (2, 't2', 'r2', 'seen', 'pi', 6);
+INSERT INTO tasks VALUES (1, 6, 2, 9, 2, 'gone', 99), (2, 1, 3, 8, 1, '', 0);
+PRAGMA user_version = 1;
+"""
+
+
+@in_loop
+async def test_a_log_from_before_callers_had_names_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "events.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        old.executescript(_FORM_1)
+        for number, task_id in ((1, "t1"), (2, "t2")):
+            event = accepted(task_id=task_id)
+            event.header.sequence = 1
+            old.execute("INSERT INTO events VALUES (?, ?)", ((number << 24) + 1, event.SerializeToString()))
+        old.execute("INSERT INTO events VALUES (?, ?)", ((1 << 24) + 2, step("t1").SerializeToString()))
+        old.commit()
+    for _ in range(2):  # what was brought into the new form is opened like any other
+        bus = await EmbeddedBus.open(path, clock=Clock(), alone=True)
+        assert [row.caller for row in await bus.rows(limit=9)] == ["device/pi", "anonymous"]
+        assert await bus.find_request("device/pi", "r2") == "t2"
+        assert len(await bus.read("t1")) == 2
+        assert await bus.effect("t1/v1s0") == b"\1"
+        await bus.close()
+    bus = await EmbeddedBus.open(path, clock=Clock(), alone=True)
+    lease = await bus.lease("w", duration=LEASE)
+    assert lease is not None
+    assert lease.task_id == "t2"
     await bus.close()
 
 
