@@ -1,8 +1,7 @@
 """Bytes that may be loaded as a model, because somebody answers for them; nothing else reaches a runtime.
 
-`VerifiedContent` has a seal: only `answered_for` makes one, and it hashes the very bytes it hands on. It is called
-in two places: `tools.models.pinned` (the committed list answers) and `tools.artefacts.loading` (a trusted signature
-does).
+`VerifiedContent` has a seal: only `answered_for` makes one, and it hashes the very bytes it hands on. Two places
+call it: `tools.models.pinned` (the committed list answers) and `tools.artefacts.loading` (a trusted key does).
 """
 
 import hashlib

@@ -210,7 +210,8 @@ class _Graph:
                 self.constants.add(text(value))
 
     def _value(self, message: memoryview) -> TensorSpec:
-        name, dtype, shape = "", "", ()
+        name = dtype = ""
+        shape: tuple[int | None, ...] = ()
         for number, part in self._parts(message):
             if number == 1:
                 name = text(part)
@@ -219,7 +220,8 @@ class _Graph:
         return TensorSpec(name=name, dtype=dtype, shape=shape)
 
     def _type(self, message: memoryview) -> tuple[str, tuple[int | None, ...]]:
-        dtype, shape = "unknown", tuple[int | None, ...]()
+        dtype = "unknown"
+        shape: tuple[int | None, ...] = ()
         for number, part in self._parts(message):
             if number != 1:  # a sequence, a map, an optional: no tensor, so nothing can ask for it
                 continue

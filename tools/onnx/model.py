@@ -50,7 +50,8 @@ class RunStop:
     def __init__(self) -> None:
         import onnxruntime
 
-        self.options: Any = onnxruntime.RunOptions()
+        ort: Any = onnxruntime
+        self.options: Any = ort.RunOptions()
 
     def stop(self) -> None:
         """End the run this was given to, now or as soon as it begins."""

@@ -1,7 +1,8 @@
 """Load a model and run it once in a process of its own, before the serving process touches it.
 
 A model can crash its loader, hang in it, or take all memory; there it takes only the trial process along. The
-trial gets the very bytes that will be loaded, has limits on time and memory, and feeds zeros unless told otherwise.
+trial gets the very bytes that will be loaded, has limits on time and memory, and feeds zeros unless told
+otherwise.
 """
 
 import json

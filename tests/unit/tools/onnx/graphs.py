@@ -44,20 +44,23 @@ def adding(
 
 def crashing() -> bytes:
     """The runtime folds the constants INT_MIN / -1 while it loads the model, and the processor traps (SIGFPE)."""
-    graph = chunk(1, node(b"Div", [b"p", b"q"], [b"r"])) + chunk(1, node(b"Add", [b"x", b"r"], [b"y"]))
-    graph += chunk(2, b"g")
+    to_float = chunk(5, chunk(1, b"to") + number(3, FLOAT) + number(20, 2))
+    graph = chunk(1, node(b"Div", [b"p", b"q"], [b"i"])) + chunk(1, node(b"Cast", [b"i"], [b"r"], to_float))
     graph += chunk(5, tensor(b"p", INT32, (1,), (-(2**31)).to_bytes(4, "little", signed=True)))
     graph += chunk(5, tensor(b"q", INT32, (1,), (-1).to_bytes(4, "little", signed=True)))
-    graph += chunk(11, value(b"x", INT32, (1,))) + chunk(12, value(b"y", INT32, (1,)))
-    return model(graph)
+    return model(graph + _plus_r())
 
 
 def eating_memory() -> bytes:
-    """32 GiB of zeros."""
-    graph = chunk(1, node(b"ConstantOfShape", [b"s"], [b"r"])) + chunk(1, node(b"Add", [b"x", b"r"], [b"y"]))
-    graph += chunk(2, b"g") + chunk(5, tensor(b"s", INT64, (1,), (2**33).to_bytes(8, "little")))
-    graph += chunk(11, value(b"x", FLOAT, (1,))) + chunk(12, value(b"y", FLOAT, (b"n",)))
-    return model(graph)
+    """32 GiB of zeros, and their sum."""
+    graph = chunk(1, node(b"ConstantOfShape", [b"s"], [b"z"])) + chunk(1, node(b"ReduceSum", [b"z"], [b"r"]))
+    graph += chunk(5, tensor(b"s", INT64, (1,), (2**33).to_bytes(8, "little")))
+    return model(graph + _plus_r())
+
+
+def _plus_r() -> bytes:
+    graph = chunk(1, node(b"Add", [b"x", b"r"], [b"y"])) + chunk(2, b"g")
+    return graph + chunk(11, value(b"x", FLOAT, (b"n", 2))) + chunk(12, value(b"y", FLOAT, (b"n", 2)))
 
 
 def hanging(*, rounds: int = 2**62) -> bytes:
