@@ -10,8 +10,9 @@ from agents.callables import resolve
 from agents.canonical import canonical_json, sha256_of
 from agents.sanitising import Sanitised, sanitise
 from agents.spec import AgentSpec, Limits, ManifestInvalid
+from podium.errors import AgentError
 
-__all__ = ["SOURCES_SCHEMA", "Contract", "Sanitised"]
+__all__ = ["SOURCES_SCHEMA", "Contract", "HandoverBroken", "HandoverContract", "Sanitised"]
 
 SOURCES_SCHEMA: Mapping[str, Any] = {
     "type": "array",
@@ -35,6 +36,42 @@ _MAX_VIOLATIONS = 20
 _MAX_VIOLATION_CHARS = 300
 
 
+class HandoverBroken(AgentError):
+    """An agent handed over what it had promised not to, or nobody answered within the turns agreed on."""
+
+    code = "HANDOVER_BROKEN"
+    advice = "Compare the giver's `handovers` with what it returned and with what the receiver did of it."
+
+    def __init__(
+        self, message: str, *, giver: str = "", receiver: str = "", turn: int = 0, at_fault: str = "", **more: Any
+    ) -> None:
+        super().__init__(message, **{"agent": at_fault or receiver, **more})
+        self.giver = giver
+        self.receiver = receiver
+        self.turn = turn
+        """Of the receiver's step, from 1."""
+        self.before_call = bool(giver) and at_fault == giver
+        """The receiver was not called: a write certainly did not happen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandoverContract:
+    """What holds between an agent and one that is given its output; compiled with the giver's contract."""
+
+    to: str
+    within_turns: int
+    parameters: Mapping[str, Any] = field(repr=False, compare=False)
+    _validator: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
+
+    def concerns(self, receiver: AgentSpec) -> bool:
+        """Whether an agent is one of those meant."""
+        return self.to == receiver.name or self.to in receiver.capability_tags
+
+    def violations(self, values: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the values handed over, by the receiver's argument names; empty when nothing is."""
+        return _violations(self._validator, values)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
     """What may go into an agent and what must come out; build it with `compile`."""
@@ -44,6 +81,7 @@ class Contract:
     output_sha256: str
     input_schema: Mapping[str, Any] = field(repr=False, compare=False)
     output_schema: Mapping[str, Any] = field(repr=False, compare=False)
+    handovers: tuple[HandoverContract, ...] = field(default=(), compare=False)
     _limits: Limits
     _input: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
     _output: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
@@ -62,6 +100,15 @@ class Contract:
             output_sha256=sha256_of(spec.output_schema),
             input_schema=spec.input_schema,
             output_schema=spec.output_schema,
+            handovers=tuple(
+                HandoverContract(
+                    to=handover.to,
+                    within_turns=handover.within_turns,
+                    parameters=handover.parameters,
+                    _validator=_validator(spec.name, f"handovers[{index}].parameters", handover.parameters),
+                )
+                for index, handover in enumerate(spec.handovers)
+            ),
             _limits=spec.limits,
             _input=_validator(spec.name, "input_schema", spec.input_schema),
             _output=_validator(spec.name, "output_schema", spec.output_schema),

@@ -58,6 +58,9 @@ class AgentContext:
     document_sha256: str = ""
     diagnosis: tuple[str, ...] = ()
     """Why the attempt before this one failed."""
+    turns_left: int | None = None
+    """Rounds that hand-overs leave for this call, where they set a limit: an engine that talks to its agent in
+    several rounds gives up after as many, with `agents.contract.HandoverBroken`."""
     resources: Resources = field(default_factory=Resources)
 
 

@@ -43,7 +43,7 @@ class OutputChecker:
     """Checks outputs; compiles each agent's validators once."""
 
     def __init__(self) -> None:
-        self._validators: dict[tuple[str, str], tuple[_Compiled, ...]] = {}
+        self._validators: dict[tuple[str, str, str], tuple[_Compiled, ...]] = {}
 
     def check(
         self, agent: RegisteredAgent, raw: object, inputs: Mapping[str, Any], context: AgentContext
@@ -99,7 +99,7 @@ class OutputChecker:
         return failed
 
     def _compiled(self, agent: RegisteredAgent) -> "tuple[_Compiled, ...]":
-        key = (agent.spec.name, agent.spec.version)
+        key = (agent.spec.name, agent.spec.version, agent.manifest_sha256)
         if key not in self._validators:
             self._validators[key] = tuple(_compile(validator) for validator in agent.spec.validators)
         return self._validators[key]

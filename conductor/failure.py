@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agents.contract import HandoverBroken
 from agents.spec import AgentSpec
 from conductor.progress import StepProgress, TaskState
 from podium.errors import (
@@ -85,7 +86,8 @@ def on_failure(
     unsure = isinstance(error, DeviceLost) and not is_idempotent(spec)
     if isinstance(error, DeviceOffline) and not unsure and (wait := _wait_for_device(state, step, policy, now)):
         return wait
-    if spec.side_effects == "write" and (unsure or not isinstance(error, _HARMLESS)):
+    harmless = isinstance(error, _HARMLESS) or (isinstance(error, HandoverBroken) and error.before_call)
+    if spec.side_effects == "write" and (unsure or not harmless):
         return _after_uncertain_write(step, error, spec, policy)
     if error.retryable and not isinstance(error, DeviceOffline) and step.failures < spec.sla.retries:
         return _retry(step, error, policy)

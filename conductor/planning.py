@@ -1,6 +1,7 @@
 """Bring a plan into force: normalise the request, ask the planner, verify, keep what is finished."""
 
 from dataclasses import replace
+from functools import partial
 
 from conductor.clarifying import asks_caller, clarify_plan
 from conductor.errors import NoPlan, TooManyQuestions
@@ -13,6 +14,7 @@ from conductor.planner import FinishedStep, Proposal, Situation
 from conductor.progress import StepProgress, TaskState
 from conductor.request import build_request
 from conductor.verify import PlanRejected, VerifiedPlan, verified
+from conductor.versions import agent_of_task
 from conductor.wiring import Wiring
 from podium.errors import CapabilityExpired, PodiumError
 from podium.v1 import event_pb2, status_pb2
@@ -137,6 +139,7 @@ class PlanOffice:
             wiring.caller(state),
             replace(limits, budget=limits.budget - self._wasted(state)),
             answer=answer,
+            pick=partial(agent_of_task, state, wiring.registry),
         )
 
     def _wasted(self, state: TaskState) -> float:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from google.protobuf.duration_pb2 import Duration
 
+from agents.contract import HandoverBroken
 from agents.registry import RegisteredAgent
 from conductor.assemble import answer_sources, check_answer
 from conductor.candidates import ranked_candidates, substituted
@@ -13,11 +15,13 @@ from conductor.clarifying import asks_caller, mentions, question_of
 from conductor.errors import AnchorDrift
 from conductor.failure import Decision, error_detail, on_failure
 from conductor.finishing import Finisher
+from conductor.handover import agreements_of, out_of_turns
 from conductor.journal import Journal, timestamp_of
 from conductor.plan import Plan, StepRef
 from conductor.progress import StepProgress, TaskState
 from conductor.scheduler import ancestors
 from conductor.verify import verify
+from conductor.versions import agent_of_task
 from conductor.wiring import Wiring
 from podium.errors import OutputContractBroken, PodiumError
 from podium.v1 import event_pb2, status_pb2
@@ -63,7 +67,10 @@ class Settler:
         """Record that a step's attempt failed and what is done about it."""
         state, now = journal.state, self._wiring.clock()
         decision = self._decide(state, step, agent, error)
-        detail = error_detail(error, agent=agent.spec.name)
+        if (broken := self._broken_handover(state, step, agent, error, decision)) is not None:
+            error, decision = broken, self._decide(state, step, agent, broken)
+        at_fault = error.agent if isinstance(error, HandoverBroken) else agent.spec.name
+        detail = error_detail(error, agent=at_fault)
         payload = event_pb2.StepFailed(
             error=detail,
             recovery=decision.recovery,
@@ -96,13 +103,29 @@ class Settler:
             step,
             error,
             spec=agent.spec,
-            alternatives=self._alternatives(state, step, agent),
+            alternatives=self._alternatives(state, step, agent, error),
             degradable=state.plan is not None and self._degradable(state.plan, state.answer_step, step.index),
             policy=self._wiring.settings.failure_policy,
             now=self._wiring.clock(),
         )
 
-    def _alternatives(self, state: TaskState, step: StepProgress, agent: RegisteredAgent) -> list[str]:
+    def _broken_handover(
+        self, state: TaskState, step: StepProgress, agent: RegisteredAgent, error: PodiumError, decision: Decision
+    ) -> HandoverBroken | None:
+        """The failure as whoever handed over sees it, when no turn is left to whoever would be asked next."""
+        following = decision.next_agent or agent.spec.name
+        receiver = agent_of_task(state, self._wiring.registry, following) or agent
+        found = agreements_of(state, step.index, receiver.spec, self._wiring.registry)
+        return out_of_turns(found, agent.spec, error, turn=step.attempts)
+
+    def _bound(self, state: TaskState, step: StepProgress, name: str) -> bool:
+        """Whether an agent would take a step over under a hand-over that is broken already."""
+        agent = agent_of_task(state, self._wiring.registry, name)
+        return agent is not None and bool(agreements_of(state, step.index, agent.spec, self._wiring.registry))
+
+    def _alternatives(
+        self, state: TaskState, step: StepProgress, agent: RegisteredAgent, error: PodiumError
+    ) -> list[str]:
         """Agents that could take over: with them in its place the plan still passes verification."""
         if state.plan is None or state.request is None:
             return []
@@ -116,6 +139,7 @@ class Settler:
             name
             for name in dict.fromkeys(names)
             if name not in (*step.agents_tried, agent.spec.name)
+            and not (isinstance(error, HandoverBroken) and self._bound(state, step, name))
             and not any(
                 problem.fatal
                 for problem in verify(
@@ -125,6 +149,7 @@ class Settler:
                     caller,
                     settings.plan_limits,
                     answer=state.answer_step,
+                    pick=partial(agent_of_task, state, registry),
                 )
             )
         ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from agents.contract import HandoverBroken
 from conductor.document import JsonDocument
 from conductor.progress import Changes, FailureNote, OpenReview, StepProgress, TaskState
 from podium.errors import CapabilityExpired, DataCorrupt
@@ -100,7 +101,9 @@ def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
         status = status_pb2.STEP_STATUS_PENDING
     elif recovery in _WAITING:
         status = status_pb2.STEP_STATUS_WAITING
-    tried = step.agents_tried or (step.tool,)
+    # An agent that was to take over and could not even be called has been tried too.
+    taking_over = (step.next_agent,) if step.next_agent and step.next_agent not in step.agents_tried else ()
+    tried = (*(step.agents_tried or (step.tool,)), *taking_over)
     # The agent that was given an expired permission did nothing wrong: the new plan asks it again.
     blamed = recovery == status_pb2.RECOVERY_REPLAN and payload.error.code != CapabilityExpired.code
     note = FailureNote(
@@ -124,9 +127,16 @@ def failed(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
             ended_at=now,
         ),
         failures=(*state.failures, note),
-        avoid=state.avoid | frozenset(tried) if blamed else state.avoid,
+        avoid=state.avoid | _at_fault(payload.error, tried) if blamed else state.avoid,
         replan_reason=_reason(step, payload) if recovery in _NEW_PLAN else state.replan_reason,
     )
+
+
+def _at_fault(error: result_pb2.ErrorDetail, tried: tuple[str, ...]) -> frozenset[str]:
+    """Whom a new plan avoids: who tried the step, or who handed it what it must not be given."""
+    if error.code == HandoverBroken.code and error.agent and error.agent not in tried:
+        return frozenset({error.agent})
+    return frozenset(tried)
 
 
 def _after(now: datetime, delay: timedelta) -> datetime | None:

@@ -13,12 +13,14 @@ from conductor.checking import CheckedOutput
 from conductor.document import JsonDocument
 from conductor.errors import AnchorDrift
 from conductor.failure import is_idempotent
+from conductor.handover import Agreement, agreements_of, check_parameters, strictest
 from conductor.inputs import resolve_inputs
 from conductor.journal import Journal
 from conductor.plan import StepRef
 from conductor.progress import StepProgress, TaskState
 from conductor.settling import Outcome, Settler
 from conductor.verify import VerifiedPlan
+from conductor.versions import agent_of_step, agent_of_task
 from conductor.wiring import Wiring
 from podium.errors import (
     AgentCrashed,
@@ -66,12 +68,14 @@ class StepRunner:
             error = AgentCrashed(f"agent {step.acting_agent} is out of service", agent=step.acting_agent)
             self._settler.fail(journal, step, planned, error, timedelta(0))
             return None
+        attempt = step.attempts + 1
         try:
             document = await self._inputs(journal.state, plan, step, agent)
+            agreed = agreements_of(journal.state, step.index, agent.spec, self._wiring.registry)
+            check_parameters(agreed, agent.spec, document.value, turn=attempt)
         except PodiumError as error:
             self._settler.fail(journal, step, agent, error, timedelta(0))
             return None
-        attempt = step.attempts + 1
         key = f"{journal.state.task_id}/{step.uid}"
         payload = event_pb2.StepStarted(
             agent=agent.spec.name,
@@ -81,7 +85,7 @@ class StepRunner:
             input_schema_sha256=agent.contract.input_sha256,
             idempotency_key=key,
         )
-        context = self._context(journal.state, step, attempt, key)
+        context = self._context(journal.state, step, attempt, key, strictest(agreed))
         writes = agent.spec.side_effects == "write"
         journal.record(payload, step=step.index, retry_count=step.attempts, synced=writes)
         invocation = Invocation(
@@ -98,9 +102,10 @@ class StepRunner:
 
         A step that only reads is started again. A write that is not idempotent is looked up, never done again.
         """
-        agent = self._wiring.registry.find(step.agent)
+        registry = self._wiring.registry
+        agent = registry.choose(step.agent, journal.state.task_id, keep=step.agent_version)
         if agent is None or not agent.enabled:
-            agent = self._wiring.registry.get(step.tool)
+            agent = agent_of_task(journal.state, registry, step.tool) or registry.get(step.tool)
         interruptions = step.attempts - sum(note.uid == step.uid for note in journal.state.failures)
         if not is_idempotent(agent.spec):
             context = self._context(journal.state, step, step.attempts, step.idempotency_key)
@@ -172,11 +177,11 @@ class StepRunner:
 
     def _agent(self, state: TaskState, step: StepProgress) -> RegisteredAgent | None:
         registry = self._wiring.registry
-        agent = registry.find(step.acting_agent)
+        agent = agent_of_step(state, registry, step)
         if agent is not None and agent.spec.engine == "device" and not state.device_id:
             # Nothing to send it to: the agent's declared stand-in does the step here.
             stand_in = agent.spec.settings.get("fallback")
-            agent = registry.find(str(stand_in)) if stand_in else agent
+            agent = agent_of_task(state, registry, str(stand_in)) if stand_in else agent
         return agent if agent is not None and agent.enabled else None
 
     async def _inputs(
@@ -224,7 +229,7 @@ class StepRunner:
             )
 
     def _skipped_with(self, state: TaskState, plan: VerifiedPlan, step: StepProgress) -> str:
-        agent = self._wiring.registry.find(step.acting_agent)
+        agent = agent_of_step(state, self._wiring.registry, step)
         required = agent.spec.input_schema.get("required", ()) if agent is not None else ()
         for name, argument in plan.plan.steps[step.index].arguments.items():
             if (
@@ -235,7 +240,9 @@ class StepRunner:
                 return f"left out because step {argument.step} ({state.steps[argument.step].tool}) was left out"
         return ""
 
-    def _context(self, state: TaskState, step: StepProgress, attempt: int, key: str) -> AgentContext:
+    def _context(
+        self, state: TaskState, step: StepProgress, attempt: int, key: str, agreement: Agreement | None = None
+    ) -> AgentContext:
         request = state.request.value if state.request is not None else {}
         payload = request.get("payload") or {}
         # Attachments beside a payload are crops of the document, not the document.
@@ -252,6 +259,7 @@ class StepRunner:
             device_id=state.device_id,
             document_sha256=document,
             diagnosis=step.diagnosis,
+            turns_left=None if agreement is None else max(1, agreement.terms.within_turns - attempt + 1),
         )
 
     @staticmethod

@@ -4,13 +4,14 @@ A plan runs only as a `VerifiedPlan`, and only `verified` makes one.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agents.invocation import Caller
 from agents.registry import AgentRegistry, RegisteredAgent
 from conductor.edges import edge_problems
+from conductor.handover import handover_problems
 from conductor.plan import Plan
 from conductor.problems import PlanProblem
 from conductor.scheduler import ancestors
@@ -27,6 +28,10 @@ class PlanLimits:
     max_steps: int = 40
     budget: float = 100.0
     """Sum of the steps' costs, in budget units."""
+
+
+AgentPicker = Callable[[str], RegisteredAgent | None]
+"""Says which version of an agent would do a step, by the agent's name."""
 
 
 class _Seal:
@@ -59,6 +64,7 @@ def verify(
     limits: PlanLimits = PlanLimits(),
     *,
     answer: int | None = None,
+    pick: AgentPicker | None = None,
 ) -> tuple[PlanProblem, ...]:
     """Every problem of a plan, warnings included; the plan may run when none of them is fatal.
 
@@ -69,8 +75,9 @@ def verify(
         caller: Who asked; permissions are checked against their roles.
         limits: How large and how dear a plan may be.
         answer: Index of the step whose output is the answer; the last when None.
+        pick: The version of each agent that would do the work; those that serve when None.
     """
-    return tuple(_problems(plan, registry, request, caller, limits, answer))
+    return tuple(_problems(plan, pick or registry.find, request, caller, limits, answer))
 
 
 def verified(
@@ -81,13 +88,14 @@ def verified(
     limits: PlanLimits = PlanLimits(),
     *,
     answer: int | None = None,
+    pick: AgentPicker | None = None,
 ) -> VerifiedPlan:
     """The plan with the seal that lets it run; arguments as `verify`.
 
     Raises:
         PlanRejected: the plan must not run; `problems` and `evidence` list every reason.
     """
-    problems = verify(plan, registry, request, caller, limits, answer=answer)
+    problems = verify(plan, registry, request, caller, limits, answer=answer, pick=pick)
     if fatal := tuple(problem for problem in problems if problem.fatal):
         raise PlanRejected(plan, fatal)
     return VerifiedPlan(
@@ -114,7 +122,7 @@ class PlanRejected(PlanInvalid):
 
 def _problems(
     plan: Plan,
-    registry: AgentRegistry,
+    pick: AgentPicker,
     request: Mapping[str, Any],
     caller: Caller,
     limits: PlanLimits,
@@ -135,11 +143,12 @@ def _problems(
         yield PlanProblem(code="CYCLE", message=f"steps wait for each other: {names}", step=cycle[0])
     elif not any(_outside(plan, index) for index in range(len(plan.steps))):
         yield from _groups(plan)
-    agents = tuple(registry.find(step.tool) for step in plan.steps)
+    agents = tuple(pick(step.tool) for step in plan.steps)
     for index, agent in enumerate(agents):
         yield from _agent(plan, index, agent, agents, caller)
     yield from _budget(agents, limits)
     yield from edge_problems(plan, agents, request)
+    yield from handover_problems(plan, agents)
     yield from _answer(plan, agents, answer)
 
 

@@ -10,6 +10,7 @@ from conductor.journal import Journal
 from conductor.progress import StepProgress, TaskState
 from conductor.settling import Settler
 from conductor.state import fold
+from conductor.versions import agent_of_step
 from conductor.wiring import Wiring
 from podium.errors import DeviceLost, DeviceOffline
 from podium.v1 import event_pb2, status_pb2
@@ -37,7 +38,7 @@ def attend(journal: Journal, wiring: Wiring, settler: Settler) -> None:
             continue
         if now >= step.device_deadline:
             message = f"device {step.device_id} stayed away past the step's deadline"
-            agent = wiring.registry.get(step.acting_agent)
+            agent = agent_of_step(journal.state, wiring.registry, step) or wiring.registry.get(step.tool)
             settler.fail(journal, step, agent, DeviceOffline(message), timedelta(0))
         elif now >= _rested(journal.state, step) and wiring.device_online(step.device_id):
             journal.record(event_pb2.DeviceReturned(device_id=step.device_id), step=step.index)
