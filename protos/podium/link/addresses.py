@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.errors import InvalidRequest, PodiumError, ServerUnavailable
+from podium.link.certificates import CertificateRefused, ServerNotTrusted
 from podium.link.machine import MachineIdentity
 
 
@@ -59,6 +60,15 @@ class Address:
         return cls(target=target, ca_pem=None, token=token)
 
     @classmethod
+    def of_authority(cls, target: str, ca_pem: bytes) -> "Address":
+        """A server whose authority is known as bytes, e.g. from an enrolment token.
+
+        Raises:
+            InvalidRequest: not HOST:PORT.
+        """
+        return cls(target=cls._checked_target(target), ca_pem=ca_pem)
+
+    @classmethod
     def of_machine(cls, identity: MachineIdentity, target: str = "") -> "Address":
         """The server's port for machines, as an enrolled machine reaches it.
 
@@ -89,9 +99,10 @@ def unreachable(address: Address, error: PodiumError) -> PodiumError:
         return error
     if "Connection refused" in error.message:
         message, advice = f"nothing listens on {address.target}", error.advice
-    elif "CERTIFICATE_VERIFY_FAILED" in error.message:
-        message = f"the certificate of {address.target} is not vouched for by the authority that was given"
-        advice = "Give that server's own ca.pem, from tls/ of its data directory."
+    elif any(sign in error.message for sign in ("CERTIFICATE_VERIFY_FAILED", "BAD_SIGNATURE")):
+        return ServerNotTrusted.at(address.target, error)
+    elif address.machine is not None and "Socket closed" in error.message:
+        return CertificateRefused(f"{address.target} hung up on this machine", evidence=[error.message])
     elif address.ca_pem is None and "Socket closed" in error.message:
         message = f"{address.target} hung up on a connection without TLS"
         advice = "It probably speaks TLS: give its ca.pem with --ca, from tls/ of its data directory."

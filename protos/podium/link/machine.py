@@ -15,6 +15,13 @@ IDENTITY_FILE = "identity.json"
 KEY_FILE = "key.pem"
 CERTIFICATE_FILE = "certificate.pem"
 CA_FILE = "ca.pem"
+CURRENT = "current"
+"""Link to the set of files in force, which renewal exchanges at once; see `podium.identity.folder`."""
+
+
+def files_in_force(folder: Path) -> Path:
+    """Where the files of an identity really lie; reading all of them there gives files that belong together."""
+    return (folder / CURRENT).resolve() if (folder / CURRENT).is_symlink() else folder
 
 
 class IdentityUnusable(InvalidRequest):
@@ -48,16 +55,18 @@ class MachineIdentity:
             IdentityUnusable: a file is missing or damaged; the message names it.
         """
         try:
-            about = json.loads((folder / IDENTITY_FILE).read_text(encoding="utf-8"))
+            # One set throughout: a renewal between two reads would give a key that is not the certificate's.
+            place = files_in_force(folder)
+            about = json.loads((place / IDENTITY_FILE).read_text(encoding="utf-8"))
             return cls(
                 folder=folder,
                 kind=str(about["kind"]),
                 name=str(about["name"]),
                 server=str(about["server"]),
                 expires=datetime.fromisoformat(about["expires"]),
-                certificate_pem=(folder / CERTIFICATE_FILE).read_bytes(),
-                key_pem=(folder / KEY_FILE).read_bytes(),
-                ca_pem=(folder / CA_FILE).read_bytes(),
+                certificate_pem=(place / CERTIFICATE_FILE).read_bytes(),
+                key_pem=(place / KEY_FILE).read_bytes(),
+                ca_pem=(place / CA_FILE).read_bytes(),
             )
         except OSError as error:
             raise IdentityUnusable(
