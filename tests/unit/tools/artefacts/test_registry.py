@@ -146,8 +146,8 @@ def test_nothing_left_to_roll_back_to_says_why(desk: Desk) -> None:
         (adding(width=3), ModelRefused, "expected"),
         (not_finite(), TrialFailed, "not finite"),
         (hanging(), TrialFailed, "not done within"),
-        (eating_memory(), PodiumError, ""),
-        (crashing(), PodiumError, ""),
+        (eating_memory(), TrialFailed, "while it ran|while it was loaded"),
+        (crashing(), TrialFailed, "was ended by SIGFPE while it was loaded"),
     ],
     ids=["wrong shape", "not finite", "hangs", "eats memory", "crashes"],
 )
@@ -346,10 +346,14 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, max_pages=30)
     plain(desk, "1")
     desk.registry.promote(version("1", PLAN), who=ANN)
-    with pytest.raises(StorageFull):
+
+    def fill() -> None:
         for number in range(2, 1_000):
             plain(desk, str(number))
             desk.registry.promote(version(str(number), PLAN), who=Who(name="ann", why="x" * 4_000))
+
+    with pytest.raises(StorageFull):
+        fill()
     assert not faults(desk.registry)
     assert current(desk, PLAN) is not None
     desk.registry.close()
@@ -360,9 +364,9 @@ def test_the_history_cannot_be_rewritten(desk: Desk, tmp_path: Path) -> None:
     plain(desk, "2")
     desk.registry.promote(version("1", PLAN), who=ANN)
     other = sqlite3.connect(tmp_path / "artefacts" / "registry.sqlite", isolation_level=None)
-    for statement in ("UPDATE changes SET by = 'eve'", "DELETE FROM changes", "UPDATE artefacts SET sha256 = 'x'"):
+    for forgery in ("UPDATE changes SET by = 'eve'", "DELETE FROM changes", "UPDATE artefacts SET sha256 = 'x'"):
         with pytest.raises(sqlite3.IntegrityError):
-            other.execute(statement)
+            other.execute(forgery)
     assert not faults(desk.registry)
     other.execute("UPDATE current SET version = '2'")
     other.close()
