@@ -1,10 +1,12 @@
 """Which engines run agents in this server: one entry for each engine that a manifest may name."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from agents.engines.device import DeviceEngine, DeviceLink
 from agents.engines.python import PythonEngine
 from agents.invocation import Engine
+from conductor.schema_fit import misfits
 
 
 def build_engines(python: PythonEngine, devices: DeviceLink) -> Mapping[str, Engine]:
@@ -15,3 +17,14 @@ def build_engines(python: PythonEngine, devices: DeviceLink) -> Mapping[str, Eng
         devices: the way to connected devices.
     """
     return {"python": python, "device": DeviceEngine(devices)}
+
+
+def certain_misfits(produced: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """Where what one JSON Schema allows can never fit into what another asks for, each place in words.
+
+    Args:
+        produced: the schema of what is sent.
+        asked: the schema of whoever receives it.
+    """
+    found = misfits(produced, produced, asked, asked)
+    return [f"{misfit.place}: {misfit.message}" for misfit in found if misfit.certain]
