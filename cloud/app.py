@@ -16,6 +16,7 @@ from typing import Self
 from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
+from cloud.access import Access
 from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.audit import LedgerAuditLog
 from cloud.blobs import BlobLimits, BlobStore
@@ -57,10 +58,18 @@ _WORKER_RESTARTS_AFTER_S = 1.0
 class App:
     """A running server; an async context manager. Made by `build`."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], datetime], *, announced: bool = True) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], datetime],
+        *,
+        announced: bool = True,
+        private_token: str = "",
+    ) -> None:
         """Use `build`."""
         self._settings = settings
         self._announced = announced
+        self._private_token = private_token
         self._clock = clock
         self._exits = AsyncExitStack()
         self.address = settings.listen
@@ -103,7 +112,15 @@ class App:
         python = PythonEngine(resources, threads=settings.agent_threads)
         self._exits.callback(python.close)
         desk = TaskDesk(self.bus, specialists.registry, clock)
-        intake = Intake(desk, blobs, clock=clock, new_id=_new_id, task_limit=settings.task_limit)
+        access = Access.open(settings, clock, private_token=self._private_token)
+        intake = Intake(
+            desk,
+            blobs,
+            clock=clock,
+            new_id=_new_id,
+            task_limit=settings.task_limit,
+            quotas=access.quotas,
+        )
         hub = DeviceHub(accept=intake.observe, clock=clock, software_version=version("podium"))
         wiring = Wiring(
             bus=self.bus,
@@ -120,7 +137,10 @@ class App:
             ),
             settings=RunnerSettings(max_interruptions=settings.max_interruptions),
         )
-        server = grpc_server([GuardInterceptor(call_limit=settings.call_limit)])
+        guard = GuardInterceptor(
+            call_limit=settings.call_limit, authentication=access.authentication, live=access.live
+        )
+        server = grpc_server([guard])
         task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)
         blob_pb2_grpc.add_BlobServiceServicer_to_server(BlobService(blobs), server)
         edge_pb2_grpc.add_EdgeServiceServicer_to_server(EdgeService(hub), server)
@@ -133,12 +153,18 @@ class App:
         await server.start()
         self._exits.push_async_callback(server.stop, _STREAMS_END_WITHIN_S)
         self._exits.callback(hub.close)
+        keeping = asyncio.create_task(access.keep())
+        self._exits.callback(keeping.cancel)
         await self._start_workers(wiring)
         self._exits.push_async_callback(health_service.enter_graceful_shutdown)
         await all_serving(health_service)
         if self._announced:
             announced = announce(
-                data, address=self.address, ca_file=self.ca_file, tls=not settings.insecure_loopback
+                data,
+                address=self.address,
+                ca_file=self.ca_file,
+                tls=not settings.insecure_loopback,
+                token_file=access.token_file,
             )
             self._exits.callback(announced.unlink, missing_ok=True)
         self._warm(python, specialists)
@@ -190,7 +216,13 @@ class App:
         self._exits.push_async_callback(drain)
 
 
-def build(settings: Settings, clock: Callable[[], datetime], *, announced: bool = True) -> App:
+def build(
+    settings: Settings,
+    clock: Callable[[], datetime],
+    *,
+    announced: bool = True,
+    private_token: str = "",
+) -> App:
     """A server that is started by entering it and stopped by leaving it.
 
     Entering raises:
@@ -202,8 +234,9 @@ def build(settings: Settings, clock: Callable[[], datetime], *, announced: bool 
         settings: what it is told; see `cloud.settings.load_settings`.
         clock: the present moment in UTC.
         announced: whether commands on this machine may find the server through its data directory.
+        private_token: the one token that a server without TLS asks for, where one command runs it for itself.
     """
-    return App(settings, clock, announced=announced)
+    return App(settings, clock, announced=announced, private_token=private_token)
 
 
 async def _keep_running(worker: Worker) -> None:

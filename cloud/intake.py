@@ -5,6 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.canonical import canonical_json
+from cloud.auth.principal import Principal
+from cloud.auth.quotas import Quotas
+from cloud.auth.roles import CALLER, DEVICE
 from cloud.blobs import BlobStore
 from cloud.services.blob import checked_blob_labels
 from cloud.services.fields import (
@@ -32,9 +35,6 @@ LONGEST_TASK = timedelta(days=30)
 _CLOCK_AHEAD = timedelta(days=1)
 _CLOCK_LOST = timedelta(days=366)
 
-CALLER = "anonymous"
-"""Who hands tasks in, until callers have identities of their own."""
-
 
 class Intake:
     """Checks requests and hands them in."""
@@ -47,6 +47,7 @@ class Intake:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         task_limit: timedelta,
+        quotas: Quotas,
     ) -> None:
         """Take in tasks.
 
@@ -56,20 +57,24 @@ class Intake:
             clock: the present moment, in UTC.
             new_id: a fresh UUID, for task and trace ids.
             task_limit: a task's time limit when its caller sets none.
+            quotas: how many tasks a caller may hand in.
         """
         self._desk = desk
         self._blobs = blobs
         self._clock = clock
         self._new_id = new_id
         self._task_limit = task_limit
+        self._quotas = quotas
 
-    async def submit(self, request: task_pb2.SubmitTaskRequest) -> Acceptance:
+    async def submit(self, request: task_pb2.SubmitTaskRequest, principal: Principal) -> Acceptance:
         """Take in a caller's task.
 
         Raises:
+            LimitExceeded: the caller has too many open tasks, or handed in too many within a minute.
             InvalidRequest: a field breaks the rules; it is named.
             StorageFull: it cannot be stored.
         """
+        self._quotas.count_submit(principal)
         now = self._clock()
         limit = self._task_limit
         if request.HasField("time_limit"):
@@ -82,9 +87,10 @@ class Intake:
             expire_time=timestamp_of(now + limit),
             priority=request.priority,
             labels=_checked_labels(request.labels),
-            caller=CALLER,
+            caller=principal.caller,
+            caller_roles=principal.recorded_roles,
         )
-        return await self._accept(accepted)
+        return await self._accept(accepted, open_limit=self._quotas.open_limit(principal))
 
     async def observe(self, device_id: str, observation: edge_pb2.Observation) -> Acceptance:
         """Take in what a device saw.
@@ -103,16 +109,17 @@ class Intake:
             as_of=timestamp_of(_seen_at(observation, now)),
             attachments=await self._checked_blobs(observation.blobs, "blobs", at_most=MAX_CROPS),
             expire_time=timestamp_of(now + self._task_limit),
-            caller=device_id,
+            caller=f"device/{device_id}",
+            caller_roles=(CALLER, DEVICE),
             device_id=device_id,
             payload_kind=observation.kind,
             payload_json=payload,
         )
         return await self._accept(accepted)
 
-    async def _accept(self, accepted: event_pb2.TaskAccepted) -> Acceptance:
+    async def _accept(self, accepted: event_pb2.TaskAccepted, *, open_limit: int | None = None) -> Acceptance:
         trace_id = self._new_id().replace("-", "")
-        return await self._desk.accept(self._new_id(), accepted, trace_id=trace_id)
+        return await self._desk.accept(self._new_id(), accepted, trace_id=trace_id, open_limit=open_limit)
 
     async def _checked_blobs(
         self, blobs: Sequence[blob_pb2.BlobRef], field: str, *, at_most: int

@@ -86,13 +86,14 @@ async def all_serving(health_service: Any) -> None:
         await health_service.set(name, health_pb2.HealthCheckResponse.SERVING)
 
 
-def announce(data: Path, *, address: str, ca_file: Path | None, tls: bool) -> Path:
+def announce(data: Path, *, address: str, ca_file: Path | None, tls: bool, token_file: Path | None) -> Path:
     """Let commands on this machine find the server; the file that says so, to be removed at the end."""
     path = data / SERVER_FILE
     entry = {
         "address": address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:"),
         "ca": str(ca_file.resolve()) if ca_file is not None else None,
         "tls": tls,
+        "token": str(token_file.resolve()) if token_file is not None else None,
         "pid": os.getpid(),
     }
     temporary = path.with_suffix(".new")

@@ -30,7 +30,9 @@ class Settings(BaseModel):
 
     listen: str = Field("127.0.0.1:7443", description="HOST:PORT to listen on; port 0 takes a free one")
     data: Path = Field(Path("var"), description="data directory: event log, blobs, reports, TLS files")
-    insecure_loopback: bool = Field(False, description="serve without TLS, on loopback addresses only")
+    insecure_loopback: bool = Field(
+        False, description="serve without TLS and credentials, on loopback addresses only"
+    )
     tls_certificate: Path | None = Field(None, description="PEM file of the server's certificate chain")
     tls_key: Path | None = Field(None, description="PEM file of the certificate's private key")
     packs: Path | None = Field(None, description="folder of packs; those that ship with Podium when unset")
@@ -48,6 +50,16 @@ class Settings(BaseModel):
     )
     blob_max_bytes: int = Field(64 * 2**20, gt=0, le=2**40, description="largest single blob")
     blobs_max_bytes: int = Field(8 * 2**30, gt=0, le=2**50, description="all blobs together")
+    caller_open_tasks: int = Field(1000, ge=0, description="unended tasks one caller may have; 0: any number")
+    caller_submits_per_minute: int = Field(
+        600, ge=0, description="tasks one caller may hand in within a minute; 0: any number"
+    )
+    caller_streams: int = Field(100, ge=0, description="streams one caller may have open; 0: any number")
+    caller_blob_bytes: int = Field(2 * 2**30, ge=0, description="blobs of one caller together; 0: any size")
+    jwt_jwks: Path | None = Field(None, description="public keys (JWKS) of another issuer of callers' tokens")
+    jwt_issuer: str = Field("", description="the other issuer, as its tokens name it in iss")
+    jwt_audience: str = Field("", description="this server, as the other issuer's tokens name it in aud")
+    jwt_roles_claim: str = Field("roles", description="the claim of the other issuer's tokens that holds roles")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged to stderr")
 
     @field_validator("listen")
@@ -66,6 +78,16 @@ class Settings(BaseModel):
             raise ValueError("insecure_loopback serves without TLS, so tls_certificate has no use")
         if self.insecure_loopback and not is_loopback(self.host):
             raise ValueError(f"insecure_loopback serves loopback addresses only, and {self.host} is not one")
+        return self
+
+    @model_validator(mode="after")
+    def _other_issuer_is_whole_or_absent(self) -> "Settings":
+        if self.jwt_jwks is not None and not (self.jwt_issuer and self.jwt_audience and self.jwt_roles_claim):
+            raise ValueError("jwt_jwks needs jwt_issuer, jwt_audience and jwt_roles_claim")
+        if self.jwt_jwks is None and (self.jwt_issuer or self.jwt_audience):
+            raise ValueError("jwt_issuer and jwt_audience need jwt_jwks, the file of the issuer's public keys")
+        if self.jwt_issuer == "podium":
+            raise ValueError("jwt_issuer must not be podium: so are the tokens of this server named")
         return self
 
     @property

@@ -31,13 +31,24 @@ class TaskDesk:
         self._registry = registry
         self._clock = clock
 
-    async def accept(self, task_id: str, payload: event_pb2.TaskAccepted, *, trace_id: str) -> Acceptance:
-        """Take a task in; it is on disk when this returns. The same request id is taken once.
+    async def accept(
+        self,
+        task_id: str,
+        payload: event_pb2.TaskAccepted,
+        *,
+        trace_id: str,
+        open_limit: int | None = None,
+    ) -> Acceptance:
+        """Take a task in; it is on disk when this returns. A caller's same request id is taken once.
 
         Args:
             task_id: Name for the task, chosen by the server.
             payload: What was asked; times that are not set are taken from the clock.
             trace_id: W3C trace id of 32 hexadecimal digits, on every event of the task.
+            open_limit: how many unended tasks the caller may have, this one included; None for any number.
+
+        Raises:
+            LimitExceeded: the caller has as many open tasks as allowed.
         """
         now = self._clock()
         if not payload.HasField("as_of"):
@@ -50,7 +61,7 @@ class TaskDesk:
             trace_id=trace_id,
         )
         event = event_pb2.Event(header=header, task_accepted=payload)
-        acceptance = await self._bus.accept(event)
+        acceptance = await self._bus.accept(event, open_limit=open_limit)
         return acceptance if acceptance.duplicate else replace(acceptance, state=fold([event]))
 
     async def cancel(self, task_id: str, *, reason: str, caller: str) -> TaskState:

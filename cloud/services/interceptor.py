@@ -1,4 +1,4 @@
-"""What every call of ours goes through: strict decoding, a time limit, and errors that keep their type.
+"""What every call of ours goes through: who calls, strict decoding, a time limit, and errors that keep their type.
 
 A handler raises errors of `podium.errors`, and nothing else needs to be done. What it raises beyond them is a
 defect: it is logged with its traceback, and the caller is told an incident number only.
@@ -7,7 +7,8 @@ defect: it is logged with its traceback, and the caller is told an incident numb
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, aclosing
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,11 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status as grpc_rpc_status
 
+from cloud.auth.authentication import Authentication
+from cloud.auth.principal import Principal, serve_as
+from cloud.auth.roles import OPEN, check_may_call
 from cloud.services.fields import check_enums
+from cloud.services.live import LiveCall, LiveCalls
 from podium.errors import InternalError, InvalidRequest, PodiumError, TimeLimitExceeded
 from podium.rpc_status import to_status
 
@@ -28,13 +33,17 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class GuardInterceptor(grpc.aio.ServerInterceptor):
     """Guards every method of `podium.v1`; health and reflection are left as they are."""
 
-    def __init__(self, *, call_limit: timedelta) -> None:
-        """Limit calls.
+    def __init__(self, *, call_limit: timedelta, authentication: Authentication, live: LiveCalls) -> None:
+        """Limit calls to those who may make them, and in time.
 
         Args:
             call_limit: longest time of a call with one response; streams live as long as their callers want.
+            authentication: says who calls.
+            live: gets to know every call.
         """
         self._call_limit_s = call_limit.total_seconds()
+        self._authentication = authentication
+        self._live = live
 
     async def intercept_service(
         self,
@@ -47,16 +56,42 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
         # An unknown method has no handler; gRPC answers UNIMPLEMENTED itself.
         if handler is None or not method.startswith(_OURS):
             return handler
-        return _Guarded(method, handler, self._call_limit_s).handler()
+        return _Guarded(method, handler, self).handler()
+
+    def admit(self, method: str, context: Context) -> Principal:
+        """Who calls a method, if they may.
+
+        Raises:
+            Unauthenticated: they are not known.
+            PermissionDenied: they are, and may not call this.
+        """
+        if method in OPEN:
+            return Principal.anonymous()
+        principal = self._authentication.principal(context.invocation_metadata() or (), context.auth_context())
+        check_may_call(method, principal.roles, principal.caller)
+        return principal
+
+    def serving(self, principal: Principal, method: str, *, streams: bool) -> AbstractContextManager[LiveCall]:
+        """Keep a call on the list of those that are being served."""
+        return self._live.serving(principal, method, streams=streams)
+
+    @property
+    def call_limit_s(self) -> float:
+        """Longest time of a call with one request and one response."""
+        return self._call_limit_s
 
 
 class _Guarded:
-    """One method behind the guard. Decoding is ours, so that bytes that are no message get a typed error too."""
+    """One method behind the guard.
 
-    def __init__(self, method: str, handler: Any, call_limit_s: float) -> None:
+    Decoding is ours, so that nothing is decoded for those who may not call, and bytes that are no message get a
+    typed error too. Streams are written here and not by gRPC, so that a call which is ended is always inside.
+    """
+
+    def __init__(self, method: str, handler: Any, guard: GuardInterceptor) -> None:
         self._method = method
         self._inner = handler
-        self._call_limit_s = call_limit_s
+        self._guard = guard
 
     def handler(self) -> "grpc.RpcMethodHandler[Any, Any]":
         serializer = self._inner.response_serializer
@@ -71,37 +106,47 @@ class _Guarded:
                 return grpc.stream_stream_rpc_method_handler(self._stream_stream, response_serializer=serializer)
 
     async def _unary_unary(self, data: bytes, context: Context) -> Any:
-        try:
-            async with asyncio.timeout(self._call_limit_s):
+        async def serve() -> Any:
+            async with asyncio.timeout(self._guard.call_limit_s):
                 return await self._inner.unary_unary(self._decode(data), context)
-        except Exception as error:  # noqa: BLE001 - everything is told, nothing swallowed
-            failure = error
-        return await self._abort(context, failure)
+
+        return await self._serve(serve, context, streams=False)
 
     async def _stream_unary(self, pieces: AsyncIterator[bytes], context: Context) -> Any:
-        try:
+        async def serve() -> Any:
             return await self._inner.stream_unary(self._decode_all(pieces), context)
+
+        return await self._serve(serve, context, streams=True)
+
+    async def _unary_stream(self, data: bytes, context: Context) -> None:
+        async def serve() -> None:
+            await _write_all(self._inner.unary_stream(self._decode(data), context), context)
+
+        await self._serve(serve, context, streams=True)
+
+    async def _stream_stream(self, pieces: AsyncIterator[bytes], context: Context) -> None:
+        async def serve() -> None:
+            await _write_all(self._inner.stream_stream(self._decode_all(pieces), context), context)
+
+        await self._serve(serve, context, streams=True)
+
+    async def _serve(self, serve: Callable[[], Awaitable[Any]], context: Context, *, streams: bool) -> Any:
+        call: LiveCall | None = None
+        failure: Exception
+        try:
+            principal = self._guard.admit(self._method, context)
+            with self._guard.serving(principal, self._method, streams=streams) as call:
+                serve_as(principal)
+                return await serve()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if call is None or call.ended_with is None or task is None:
+                raise  # the caller went away, or the server stops
+            task.uncancel()
+            failure = call.ended_with
         except Exception as error:  # noqa: BLE001 - everything is told, nothing swallowed
             failure = error
         return await self._abort(context, failure)
-
-    async def _unary_stream(self, data: bytes, context: Context) -> AsyncIterator[Any]:
-        try:
-            async for response in self._inner.unary_stream(self._decode(data), context):
-                yield response
-            return
-        except Exception as error:  # noqa: BLE001 - everything is told, nothing swallowed
-            failure = error
-        await self._abort(context, failure)
-
-    async def _stream_stream(self, pieces: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
-        try:
-            async for response in self._inner.stream_stream(self._decode_all(pieces), context):
-                yield response
-            return
-        except Exception as error:  # noqa: BLE001 - everything is told, nothing swallowed
-            failure = error
-        await self._abort(context, failure)
 
     def _decode(self, data: bytes) -> Any:
         try:
@@ -137,3 +182,9 @@ class _Guarded:
             f"an unexpected error; incident {incident}",
             next_step=f"Look for incident {incident} in the server's log and report it; it is a defect in Podium.",
         )
+
+
+async def _write_all(responses: AsyncGenerator[Any, None], context: Context) -> None:
+    async with aclosing(responses):
+        async for response in responses:
+            await context.write(response)

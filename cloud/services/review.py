@@ -6,7 +6,7 @@ import grpc
 
 from agents.canonical import canonical_json
 from agents.registry import AgentRegistry
-from cloud.intake import CALLER
+from cloud.auth.principal import current_principal
 from cloud.services.fields import checked_json, checked_text
 from cloud.services.task import MAX_PAGE, MAX_REASON_CHARACTERS, checked_page_size
 from conductor.bus import EventBus
@@ -54,7 +54,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         resolved = event_pb2.ReviewResolved(
             verdict=request.verdict,
             output_json=request.output_json,
-            reviewer=CALLER,
+            reviewer=current_principal().caller,
             note=checked_text(request.note, "note", max_characters=MAX_REASON_CHARACTERS),
         )
         state = await self._desk.resolve_review(request.task_id, resolved)

@@ -6,7 +6,9 @@ from typing import Any
 
 import grpc
 
-from cloud.intake import CALLER, Intake
+from cloud.auth.ownership import check_may_change, check_may_read, reads_all
+from cloud.auth.principal import current_principal
+from cloud.intake import Intake
 from cloud.services.fields import checked_text
 from conductor.bus import EventBus, TaskRow
 from conductor.desk import TaskDesk
@@ -37,7 +39,7 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
         self, request: task_pb2.SubmitTaskRequest, context: Context
     ) -> task_pb2.SubmitTaskResponse:
         """Hand in a task; it is on disk when this returns."""
-        acceptance = await self._intake.submit(request)
+        acceptance = await self._intake.submit(request, current_principal())
         state = acceptance.state or fold(await self._bus.read(acceptance.task_id))
         return task_pb2.SubmitTaskResponse(task=task_view(state), duplicate=acceptance.duplicate)
 
@@ -45,12 +47,17 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
         self, request: task_pb2.GetTaskRequest, context: Context
     ) -> task_pb2.GetTaskResponse:
         """Read one task."""
-        return task_pb2.GetTaskResponse(task=task_view(fold(await self._bus.read(request.task_id))))
+        state = fold(await self._bus.read(request.task_id))
+        check_may_read(current_principal(), state.caller, request.task_id)
+        return task_pb2.GetTaskResponse(task=task_view(state))
 
     async def WatchTask(  # noqa: N802 - gRPC's name
         self, request: task_pb2.WatchTaskRequest, context: Context
     ) -> AsyncIterator[task_pb2.WatchTaskResponse]:
         """A task's events from a sequence number on, until it has ended."""
+        principal = current_principal()
+        if not reads_all(principal):
+            check_may_read(principal, await self._bus.caller_of(request.task_id), request.task_id)
         state = TaskState()
         # From the first event, because a status is the fold over all of them.
         async with aclosing(self._bus.watch(request.task_id)) as events:
@@ -64,10 +71,16 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
     async def ListTasks(  # noqa: N802 - gRPC's name
         self, request: task_pb2.ListTasksRequest, context: Context
     ) -> task_pb2.ListTasksResponse:
-        """Tasks, newest first."""
+        """Tasks, newest first: a caller's own, or all where somebody may see all."""
+        principal = current_principal()
         size = checked_page_size(request.page_size)
         try:
-            rows = await self._bus.rows(statuses=request.statuses, limit=size + 1, before=request.page_token)
+            rows = await self._bus.rows(
+                statuses=request.statuses,
+                caller=None if reads_all(principal) else principal.caller,
+                limit=size + 1,
+                before=request.page_token,
+            )
         except NotFound as error:
             raise InvalidRequest("page_token is not one that this server gave", field="page_token") from error
         more = len(rows) > size
@@ -80,7 +93,8 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
     ) -> task_pb2.CancelTaskResponse:
         """End a task early; one that had ended is returned unchanged."""
         reason = checked_text(request.reason, "reason", max_characters=MAX_REASON_CHARACTERS)
-        state = await self._desk.cancel(request.task_id, reason=reason, caller=CALLER)
+        caller = await self._may_change(request.task_id)
+        state = await self._desk.cancel(request.task_id, reason=reason, caller=caller)
         return task_pb2.CancelTaskResponse(task=task_view(state))
 
     async def ProvideInput(  # noqa: N802 - gRPC's name
@@ -88,8 +102,15 @@ class TaskService(task_pb2_grpc.TaskServiceServicer):
     ) -> task_pb2.ProvideInputResponse:
         """Answer a clarifying question; the same answer again changes nothing."""
         answer = checked_text(request.answer, "answer", max_characters=MAX_ANSWER_CHARACTERS, required=True)
-        state = await self._desk.provide_input(request.task_id, request.question_id, answer, caller=CALLER)
+        caller = await self._may_change(request.task_id)
+        state = await self._desk.provide_input(request.task_id, request.question_id, answer, caller=caller)
         return task_pb2.ProvideInputResponse(task=task_view(state))
+
+    async def _may_change(self, task_id: str) -> str:
+        """The caller's name, if they may change the task."""
+        principal = current_principal()
+        check_may_change(principal, await self._bus.caller_of(task_id), task_id)
+        return principal.caller
 
 
 def checked_page_size(value: int) -> int:
@@ -113,4 +134,5 @@ def _listed(row: TaskRow) -> task_pb2.Task:
         update_time=timestamp_of(row.update_time),
         last_sequence=row.last_sequence,
         device_id=row.device_id,
+        caller=row.caller,
     )

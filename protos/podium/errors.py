@@ -36,6 +36,7 @@ a gRPC status.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import ClassVar
 
 from grpc import StatusCode
@@ -51,7 +52,14 @@ class PodiumError(Exception):
     advice: ClassVar[str] = "Report this with the task id; it is a defect in Podium."
 
     def __init__(
-        self, message: str, *, next_step: str = "", evidence: Sequence[str] = (), agent: str = "", field: str = ""
+        self,
+        message: str,
+        *,
+        next_step: str = "",
+        evidence: Sequence[str] = (),
+        agent: str = "",
+        field: str = "",
+        retry_after: timedelta | None = None,
     ) -> None:
         super().__init__(message)
         self.message = _sendable(message)
@@ -60,6 +68,8 @@ class PodiumError(Exception):
         self.agent = agent
         self.field = field
         """The request field at fault, for google.rpc.BadRequest."""
+        self.retry_after = retry_after
+        """When the same call may succeed, for google.rpc.RetryInfo; None where that is not known."""
 
 
 class InvalidRequest(PodiumError):

@@ -66,9 +66,9 @@ def to_status(error: PodiumError) -> status_pb2.Status:
         bad_request = error_details_pb2.BadRequest()
         bad_request.field_violations.add(field=_clip(error.field, _MAX_EVIDENCE_CHARACTERS), description=message)
         details.append(_packed(bad_request))
-    if error.retryable:
+    if error.retryable or error.retry_after is not None:
         delay = duration_pb2.Duration()
-        delay.FromTimedelta(RETRY_DELAY)
+        delay.FromTimedelta(RETRY_DELAY if error.retry_after is None else error.retry_after)
         details.append(_packed(error_details_pb2.RetryInfo(retry_delay=delay)))
     status = status_pb2.Status(code=error.status.value[0], message=message, details=details)
     evidence = [_clip(item, _MAX_EVIDENCE_CHARACTERS) for item in error.evidence[:_MAX_EVIDENCE]]
@@ -104,6 +104,7 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
     info = error_details_pb2.ErrorInfo()
     bad_request = error_details_pb2.BadRequest()
     debug = error_details_pb2.DebugInfo()
+    retry = error_details_pb2.RetryInfo()
     found = False
     for detail in status.details:
         if detail.TypeName() == info.DESCRIPTOR.full_name:
@@ -112,6 +113,8 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
             detail.Unpack(bad_request)
         elif detail.TypeName() == debug.DESCRIPTOR.full_name:
             detail.Unpack(debug)
+        elif detail.TypeName() == retry.DESCRIPTOR.full_name:
+            detail.Unpack(retry)
     if not found:
         return None
     field = bad_request.field_violations[0].field if bad_request.field_violations else ""
@@ -123,6 +126,7 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
         evidence=tuple(debug.stack_entries),
         agent=info.metadata.get("agent", ""),
         field=field,
+        retry_after=retry.retry_delay.ToTimedelta() if retry.HasField("retry_delay") else None,
     )
 
 
@@ -135,12 +139,21 @@ def error_of(
     evidence: Sequence[str] = (),
     agent: str = "",
     field: str = "",
+    retry_after: timedelta | None = None,
 ) -> PodiumError:
     """An error that travelled, as its own class; `otherwise` when this process does not know its code."""
     kind = catalogue().get(code, otherwise)
     error = kind.__new__(kind)
     # Some classes are made from more than travels, e.g. the expression of a rule; what all have is set here.
-    PodiumError.__init__(error, message, next_step=next_step, evidence=evidence, agent=agent, field=field)
+    PodiumError.__init__(
+        error,
+        message,
+        next_step=next_step,
+        evidence=evidence,
+        agent=agent,
+        field=field,
+        retry_after=retry_after,
+    )
     return error
 
 
