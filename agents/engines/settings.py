@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from podium.link import is_loopback
+from tools.onnx.interface import Interface
+from tools.onnx.trial import trial_inputs
 
 
 class EngineSettings(BaseModel):
@@ -108,11 +110,95 @@ class McpSettings(ForeignSettings):
         return self
 
 
+class ProcessSettings(EngineSettings):
+    """A program in a process of its own: a Python function, or any program that speaks framed JSON."""
+
+    callable: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")
+    """`module:function`, or else:"""
+    command: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Program and arguments; it reads requests on stdin and writes answers on stdout, see docs/architecture.md."""
+    path: str | None = None
+    """Absolute folder with the agent's own code: it may read it, and Python looks for modules there."""
+    workers: int = Field(default=2, ge=1, le=64)
+    """Calls at once, each in a process of its own."""
+    idle_seconds: float = Field(default=300.0, ge=0, le=86_400)
+    """How long a process waits for another call."""
+    network: bool = False
+    """It may open sockets."""
+    scratch_bytes: int = Field(default=2**26, ge=2**16)
+    """How large a file in its working folder may be; with namespaces, all its files."""
+
+    @field_validator("path")
+    @classmethod
+    def _absolute(cls, path: str | None) -> str | None:
+        if path is not None and not path.startswith("/"):
+            raise ValueError("the folder is given from / on; a server has no folder that others know of")
+        return path
+
+    @model_validator(mode="after")
+    def _one_program(self) -> Self:
+        if bool(self.command) == (self.callable is not None):
+            raise ValueError("give either `callable` or `command`")
+        return self
+
+
+class OpenaiSettings(EngineSettings):
+    """A model behind an endpoint that speaks the OpenAI chat completions interface."""
+
+    base_url: str
+    """Up to and without `/chat/completions`; https unless it is on this machine."""
+    model: str = Field(min_length=1, max_length=200)
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    """NAME of the environment variable with the key; the key itself stands nowhere."""
+    prompt: str = ""
+    """What it is told besides its description and schema; `{description}` stands for the agent's description."""
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    max_output_tokens: int = Field(default=2048, ge=1)
+
+    @field_validator("base_url")
+    @classmethod
+    def _secured(cls, url: str) -> str:
+        return _secured_url(url)
+
+
+class OnnxSettings(EngineSettings):
+    """An ONNX model: the current version of an artefact, or one of the committed list of packaged models."""
+
+    model: str = Field(pattern=r"^(pinned:)?[a-z0-9][a-z0-9_.-]{0,63}$")
+    """Name of an artefact of kind model, or `pinned:NAME`."""
+    before: str = Field(pattern=r"^[\w.]+:\w+$")
+    """`module:function`, called with `(inputs, context)`; gives the model's inputs, numpy arrays by name."""
+    after: str = Field(pattern=r"^[\w.]+:\w+$")
+    """`module:function`, called with `(outputs, inputs, context)`; makes the agent's output of the model's."""
+    inputs: Mapping[str, Any] | None = None
+    """`{name: {dtype, shape}}`: what the model must take, null for any length; a version that differs is refused."""
+    outputs: Mapping[str, Any] | None = None
+    """The same for what it must give; goes with `inputs`."""
+    trial: Mapping[str, Any] = {}
+    """For `pinned:`: `{input: {shape, value}}` where zeros of the declared shape will not do for its trial."""
+    threads: int = Field(default=1, ge=1, le=64)
+    """Threads for one run."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if (self.inputs is None) != (self.outputs is None):
+            raise ValueError("`inputs` and `outputs` go together")
+        if self.inputs is not None and self.outputs is not None:
+            Interface.from_json({"inputs": self.inputs, "outputs": self.outputs})
+        if self.trial and not self.model.startswith("pinned:"):
+            raise ValueError("`trial` is for `pinned:` models; an artefact brings its own")
+        trial_inputs(self.trial)
+        return self
+
+
 SETTINGS: Mapping[str, type[EngineSettings]] = {
     "python": PythonSettings,
     "device": DeviceSettings,
+    "onnx": OnnxSettings,
     "a2a": A2aSettings,
     "mcp": McpSettings,
+    "process": ProcessSettings,
+    "openai": OpenaiSettings,
 }
 """By the name that a manifest gives as `engine`."""
 

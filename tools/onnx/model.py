@@ -110,7 +110,7 @@ class OnnxModel:
             OnnxRunError: the runtime refused the input.
         """
         for key, value in inputs.items():
-            _require_finite(value, f"input {key!r} of {self.name}")
+            _require_finite(value, f"input {key!r} of {self.name}", field="input")
         try:
             outputs = self._session.run(None, dict(inputs), stop.options if stop is not None else None)
         except _runtime_errors() as error:
@@ -118,7 +118,7 @@ class OnnxModel:
             raise OnnxRunError(f"model {self.name} failed: {error}", next_step=step) from error
         named = dict(zip(self.output_names, outputs, strict=True))
         for key, value in named.items():
-            _require_finite(value, f"output {key!r} of {self.name}")
+            _require_finite(value, f"output {key!r} of {self.name}", field="output")
         return named
 
 
@@ -145,9 +145,10 @@ def _session(name: str, data: bytes, threads: int) -> Any:
             raise OnnxLoadError(f"model {name} does not load: {error}", next_step=step) from error
 
 
-def _require_finite(value: NDArray[Any], what: str) -> None:
+def _require_finite(value: NDArray[Any], what: str, *, field: str) -> None:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise NonFinite(f"{what} is not finite", next_step="Check the picture or record that was fed in.")
+        step = "Check the picture or record that was fed in."
+        raise NonFinite(f"{what} is not finite", next_step=step, field=field)
 
 
 def _runtime_errors() -> tuple[type[Exception], ...]:
