@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from agents.engines.onnx import OnnxEngine
 from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
@@ -42,6 +43,8 @@ from conductor.wiring import RunnerSettings, Wiring
 from conductor.worker import Worker
 from podium.errors import PodiumError
 from podium.v1 import blob_pb2_grpc, edge_pb2_grpc, registry_pb2_grpc, review_pb2_grpc, task_pb2_grpc
+from tools.artefacts.registry import FOLDER as ARTEFACTS
+from tools.artefacts.registry import ArtefactRegistry
 from tools.embeddings.minilm import MiniLmEmbedder
 from tools.embeddings.multilingual import MultilingualEmbedder
 from tools.embeddings.remembering import RememberingEmbedder
@@ -111,6 +114,10 @@ class App:
         resources = build_resources(specialists.packs, data, {AUDIT_LOG: audit_log, BLOBS: blobs})
         python = PythonEngine(resources, threads=settings.agent_threads)
         self._exits.callback(python.close)
+        artefacts = ArtefactRegistry(data / ARTEFACTS, clock=clock)
+        self._exits.callback(artefacts.close)
+        onnx = OnnxEngine(resources, registry=artefacts, threads=settings.agent_threads)
+        self._exits.callback(onnx.close)
         desk = TaskDesk(self.bus, specialists.registry, clock)
         access = Access.open(settings, clock, private_token=self._private_token)
         intake = Intake(
@@ -125,7 +132,7 @@ class App:
         wiring = Wiring(
             bus=self.bus,
             registry=specialists.registry,
-            engines=build_engines(python, hub),
+            engines=build_engines(python, hub, onnx),
             planner=specialists.planner,
             clock=clock,
             normalise=specialists.normalise,
@@ -167,13 +174,14 @@ class App:
                 token_file=access.token_file,
             )
             self._exits.callback(announced.unlink, missing_ok=True)
-        self._warm(python, specialists)
+        self._warm(python, onnx, specialists)
 
-    def _warm(self, python: PythonEngine, specialists: Specialists) -> None:
-        """Import the agents' functions now that the server answers, so that no first caller waits for them."""
-        agents = (agent.spec for agent in specialists.registry.serving() if agent.spec.engine == "python")
-        warming = asyncio.create_task(python.warm(str(spec.settings["callable"]) for spec in agents))
-        self._exits.callback(warming.cancel)
+    def _warm(self, python: PythonEngine, onnx: OnnxEngine, specialists: Specialists) -> None:
+        """Import functions and load models now that the server answers, so that no first caller waits for them."""
+        specs = [agent.spec for agent in specialists.registry.serving()]
+        functions = (str(spec.settings["callable"]) for spec in specs if spec.engine == "python")
+        for warming in (python.warm(functions), onnx.warm(spec for spec in specs if spec.engine == "onnx")):
+            self._exits.callback(asyncio.create_task(warming).cancel)
 
     def _identity(self) -> ServerIdentity:
         settings = self._settings

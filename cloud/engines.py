@@ -4,19 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engines.device import DeviceEngine, DeviceLink
+from agents.engines.onnx import OnnxEngine
 from agents.engines.python import PythonEngine
 from agents.invocation import Engine
 from conductor.schema_fit import misfits
 
 
-def build_engines(python: PythonEngine, devices: DeviceLink) -> Mapping[str, Engine]:
+def build_engines(python: PythonEngine, devices: DeviceLink, onnx: OnnxEngine) -> Mapping[str, Engine]:
     """The engines by the name that a manifest gives.
 
     Args:
         python: runs functions of this process; it has the shared resources.
         devices: the way to connected devices.
+        onnx: runs models; it has the shared resources and the artefact registry.
     """
-    return {"python": python, "device": DeviceEngine(devices)}
+    return {"python": python, "device": DeviceEngine(devices), "onnx": onnx}
 
 
 def certain_misfits(produced: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:

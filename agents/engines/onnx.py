@@ -1,7 +1,7 @@
-"""Run agents that are ONNX models: numbers are made out of the inputs, the model runs, an output is made of its numbers.
+"""Run agents that are ONNX models: inputs become numbers, the model runs, its numbers become an output.
 
 The model is the current version of an artefact and changes while the server runs, or it comes from the committed
-list of packaged models (`pinned:NAME`). See `tools.artefacts.serving` for what happens to a version that is refused.
+list of packaged models (`pinned:NAME`). A version that is refused changes nothing (`tools.artefacts.serving`).
 """
 
 import asyncio

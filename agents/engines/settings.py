@@ -171,7 +171,7 @@ class OnnxSettings(EngineSettings):
     after: str = Field(pattern=r"^[\w.]+:\w+$")
     """`module:function`, called with `(outputs, inputs, context)`; makes the agent's output of the model's."""
     inputs: Mapping[str, Any] | None = None
-    """`{name: {dtype, shape}}`: what the model must take, null for any length; a version that differs is refused."""
+    """`{name: {dtype, shape}}`: what it must take, null for any length; a version that differs is refused."""
     outputs: Mapping[str, Any] | None = None
     """The same for what it must give; goes with `inputs`."""
     trial: Mapping[str, Any] = {}
