@@ -51,9 +51,9 @@ def show(
         return
     console = Console(highlight=False)
     for entry in found:
-        about = f" {entry.time:%Y-%m-%d %H:%M:%S} {entry.kind} {entry.key}"
-        console.print(Text.assemble((str(entry.sequence), "bold"), about), soft_wrap=True)
         # Escaped, because what agents recorded must not move the cursor or turn the text around.
+        about = f" {entry.time:%Y-%m-%d %H:%M:%S} {entry.kind} {json.dumps(entry.key)}"
+        console.print(Text.assemble((str(entry.sequence), "bold"), about), soft_wrap=True)
         body = "redacted" if entry.body is None else json.dumps(entry.body, sort_keys=True)
         console.print(Text("    " + body), soft_wrap=True)
     console.print(f"{len(found)} shown; the ledger has {head.sequence}.")
