@@ -148,6 +148,14 @@ class AgentSpec(_Strict):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
+def check_rules(raw: object) -> tuple[AgentSpec | None, list[tuple[tuple[int | str, ...], str]]]:
+    """The spec that a manifest's content describes, or every rule it breaks: where, and in which way."""
+    try:
+        return AgentSpec.model_validate(raw), []
+    except ValidationError as error:
+        return None, [(item["loc"], item["msg"]) for item in error.errors(include_input=False, include_url=False)]
+
+
 def read_spec(raw: object, *, named: str) -> AgentSpec:
     """The spec that a manifest's content describes.
 
@@ -158,13 +166,11 @@ def read_spec(raw: object, *, named: str) -> AgentSpec:
     Raises:
         ManifestInvalid: broken rules; every violation is listed.
     """
-    try:
-        return AgentSpec.model_validate(raw)
-    except ValidationError as error:
-        evidence = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()]
-        raise ManifestInvalid(
-            f"{named} breaks {len(evidence)} rules of agent manifests", evidence=evidence
-        ) from error
+    spec, broken = check_rules(raw)
+    if spec is None:
+        evidence = [f"{'.'.join(map(str, place))}: {message}" for place, message in broken]
+        raise ManifestInvalid(f"{named} breaks {len(evidence)} rules of agent manifests", evidence=evidence)
+    return spec
 
 
 def load_spec(path: Path) -> AgentSpec:
