@@ -24,6 +24,7 @@ from cloud.blobs import BlobLimits, BlobStore
 from cloud.bus.embedded import EmbeddedBus
 from cloud.devices import DeviceHub
 from cloud.engines import build_engines
+from cloud.inbox import SqliteInbox
 from cloud.intake import Intake
 from cloud.lock import DataLock
 from cloud.reports import ReportingRunner
@@ -128,7 +129,9 @@ class App:
             task_limit=settings.task_limit,
             quotas=access.quotas,
         )
-        hub = DeviceHub(accept=intake.observe, clock=clock, software_version=version("podium"))
+        inbox = await SqliteInbox.open(data / "inbox.sqlite")
+        self._exits.push_async_callback(inbox.close)
+        hub = DeviceHub(accept=intake.observe, clock=clock, software_version=version("podium"), inbox=inbox)
         wiring = Wiring(
             bus=self.bus,
             registry=specialists.registry,

@@ -68,7 +68,7 @@ class Device:
         self._pipeline = DocumentPipeline(DocumentReader(threads=threads), device_id=device_id, folder=folder)
         self._attempts = attempts
         self._link = DeviceLink(
-            address,
+            lambda: address,
             device_id=device_id,
             software_version=version("podium"),
             capabilities=[PAGE_REREAD],

@@ -1,6 +1,6 @@
 """The device's end of `EdgeService.Connect`: observations up, steps down, over as many connections as it takes.
 
-Every message up has a sequence number and stays in memory until the cloud acknowledges it as stored; after a
+Every message up has a sequence number and stays in the outbox until the cloud acknowledges it as stored; after a
 reconnect what is not acknowledged is sent again, and the cloud applies nothing twice. An observation whose
 acknowledgement came but whose outcome was lost with the connection is sent once more under a new number: by its
 id it becomes the same task. (A durable outbox is not part of this pipeline yet: what is unsent when the process
@@ -10,26 +10,25 @@ dies is read from its file again.)
 import asyncio
 import random
 import uuid
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
-import grpc
+from edge.steps import MAX_PART_BYTES, StepHandler, Steps
+from podium.errors import InvalidRequest
+from podium.link import Address, async_channel
+from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience, ready_or_due
+from podium.link.outbox import MemoryOutbox, Outbox, OutboxLimits
+from podium.link.reconnecting import DEFAULT_BACKOFF, Backoff, Connection, Reconnecting
+from podium.link.renewing import clock_warning
+from podium.rpc_status import error_of
+from podium.v1 import edge_pb2, edge_pb2_grpc
 
-from podium.errors import InvalidRequest, LimitExceeded, PodiumError, ServerUnavailable
-from podium.link import MAX_MESSAGE_BYTES, Address, async_channel, unreachable
-from podium.rpc_status import error_of, from_rpc_error
-from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
-
-StepHandler = Callable[[edge_pb2.StepRequest], Awaitable[bytes]]
-"""Runs one step and returns its output as canonical JSON; raises `PodiumError`."""
-
-FIRST_DELAY = timedelta(seconds=0.5)
-LAST_DELAY = timedelta(seconds=30)
-_PERMANENT = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED)
-_LARGEST_PART_BYTES = MAX_MESSAGE_BYTES - 1024
-"""Of an observation or an output; the rest of its message is small."""
+WELCOME_WITHIN = timedelta(seconds=25)
+"""For name resolution, TCP, TLS, HTTP/2 and the cloud's greeting together; at 2 kB/s they take about 5 s."""
+DEFAULT_LIMITS = OutboxLimits()
+CLOCK_TOLERANCE = timedelta(seconds=60)
+"""A clock that is off by more is said to be; nothing is derived from it."""
 
 
 class ObservationRefused(InvalidRequest):
@@ -40,24 +39,11 @@ class ObservationRefused(InvalidRequest):
 
 
 @dataclass(slots=True)
-class _Connection:
-    """One stream. What it needs to know is its own: a stream that has ended may still be writing for a while."""
-
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
-    welcomed: bool = False
-    progressed: bool = False
-    """Whether the cloud answered anything after its welcome."""
-    ended: bool = False
-
-
-@dataclass(slots=True)
 class _Awaited:
     """An observation whose outcome has not come yet."""
 
     observation: edge_pb2.Observation
     outcome: "asyncio.Future[str]"
-    carried_by: _Connection | None = None
-    """The last connection it was written to."""
 
 
 class DeviceLink:
@@ -65,7 +51,7 @@ class DeviceLink:
 
     def __init__(
         self,
-        address: Address,
+        address: Callable[[], Address],
         *,
         device_id: str,
         software_version: str,
@@ -73,23 +59,38 @@ class DeviceLink:
         handle_step: StepHandler,
         jitter: random.Random,
         on_state: Callable[[str], None] = lambda state: None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        backoff: Backoff = DEFAULT_BACKOFF,
+        limits: OutboxLimits = DEFAULT_LIMITS,
+        welcome_within: timedelta = WELCOME_WITHIN,
     ) -> None:
-        self._address = address
-        self._hello = edge_pb2.Hello(
-            device_id=device_id,
-            software_version=software_version,
-            capabilities=capabilities,
-            session_id=str(uuid.UUID(int=jitter.getrandbits(128), version=4)),
-        )
-        self._handle_step = handle_step
-        self._jitter = jitter
+        """Connects only in `run`.
+
+        Args:
+            address: where the cloud is and as whom to connect; asked before every connection.
+            device_id: the device's name.
+            software_version: told to the cloud.
+            capabilities: agents that `handle_step` can run.
+            handle_step: runs a step of the cloud.
+            jitter: spreads reconnects and makes the session's id.
+            on_state: told about the connection, in words.
+            clock: compared with the cloud's; a difference is said and nothing else.
+            backoff: how long to wait between attempts.
+            limits: how much may wait to be acknowledged.
+            welcome_within: how long a connection may take until the cloud has greeted.
+        """
+        self._device_id = device_id
+        self._software_version = software_version
+        self._capabilities = tuple(capabilities)
         self._on_state = on_state
-        self._sequence = 0
-        self._last_sent = 0
-        self._unacknowledged: OrderedDict[int, edge_pb2.ConnectRequest] = OrderedDict()
+        self._clock = clock
+        self._welcome_within = welcome_within
+        session_id = str(uuid.UUID(int=jitter.getrandbits(128), version=4))
+        self._outbox = Outbox(MemoryOutbox[edge_pb2.ConnectRequest](session_id), limits)
         self._awaited: dict[str, _Awaited] = {}
-        self._steps: dict[tuple[str, int, int], asyncio.Task[None]] = {}
-        self._connection = _Connection(ended=True)
+        self._steps = Steps(handle_step, answer=lambda result: self._put(essential=True, step_result=result))
+        self._connection: Connection | None = None
+        self._reconnecting = Reconnecting(address, self._serve, jitter=jitter, on_state=on_state, backoff=backoff)
 
     async def send(self, observation: edge_pb2.Observation) -> str:
         """Send an observation and return the id of the task it became, once that is on disk in the cloud.
@@ -98,128 +99,131 @@ class DeviceLink:
 
         Raises:
             InvalidRequest: the cloud refused it, with the cloud's own error, or it is too large to travel.
+            OutboxFull: too much waits to be sent; nothing of this one was taken.
         """
-        if (size_bytes := observation.ByteSize()) > _LARGEST_PART_BYTES:
+        if (size_bytes := observation.ByteSize()) > MAX_PART_BYTES:
             # The cloud would end the connection over it, and every reconnect would send it again.
             raise InvalidRequest(
-                f"the observation has {size_bytes} bytes; {_LARGEST_PART_BYTES} can be sent",
+                f"the observation has {size_bytes} bytes; {MAX_PART_BYTES} can be sent",
                 next_step="Split the document and scan its parts.",
                 field="payload_json",
             )
         awaited = self._awaited.get(observation.observation_id)
         if awaited is None:
+            self._put(observation=observation)
             outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             # A sender that was cancelled reads no outcome; asyncio would complain of a refusal nobody looked at.
             outcome.add_done_callback(lambda done: done.exception())
             awaited = self._awaited[observation.observation_id] = _Awaited(observation, outcome)
-            self._enqueue(edge_pb2.ConnectRequest(observation=observation))
         return await asyncio.shield(awaited.outcome)
 
     async def run(self, *, attempts: int | None = None) -> None:
-        """Connect, and connect again with growing, jittered delays whenever the connection ends.
-
-        Args:
-            attempts: give up after this many failed attempts in a row, or after twice as many when the cloud has
-                answered before, because then it is restarting; None never gives up.
+        """Connect, and connect again whenever the connection ends; see `Reconnecting.run`.
 
         Raises:
             ServerUnavailable: `attempts` were used up.
             PodiumError: the cloud will never accept this device.
         """
-        failures = 0
-        known = False
-        while True:
-            connection = _Connection()
-            began_s = asyncio.get_running_loop().time()
-            try:
-                await self._serve(connection)
-                error: PodiumError = ServerUnavailable("the cloud closed the connection")
-            except grpc.aio.AioRpcError as rpc_error:
-                error = unreachable(self._address, from_rpc_error(rpc_error))
-                # What is wrong with the greeting stays wrong; after it, connecting again can put things right.
-                misfit = not connection.welcomed and rpc_error.code() is grpc.StatusCode.INVALID_ARGUMENT
-                if misfit or rpc_error.code() in _PERMANENT:
-                    raise error from rpc_error
-            lasted_s = asyncio.get_running_loop().time() - began_s
-            # A cloud that greets and hangs up, each time, is as good as none: only a connection that was of some
-            # use starts the count anew.
-            useful = connection.progressed or (connection.welcomed and lasted_s >= LAST_DELAY.total_seconds())
-            failures = 1 if useful else failures + 1
-            known = known or connection.welcomed
-            if attempts is not None and failures >= attempts * (2 if known else 1):
-                raise ServerUnavailable(
-                    f"{self._address.target} cannot be reached: {error.message}", next_step=error.next_step
-                ) from error
-            self._on_state(f"not connected: {error.message}")
-            ceiling_s = min(LAST_DELAY, FIRST_DELAY * 2 ** min(failures - 1, 10)).total_seconds()
-            await asyncio.sleep(self._jitter.uniform(ceiling_s / 2, ceiling_s))
+        await self._reconnecting.run(attempts=attempts)
 
-    async def _serve(self, connection: _Connection) -> None:
+    def connect_anew(self) -> None:
+        """End the present connection and make another at once: the address or the certificate is a new one."""
+        self._reconnecting.connect_anew()
+
+    async def _serve(self, connection: Connection) -> None:
         """Hold one connection until it ends."""
         self._connection = connection
-        async with async_channel(self._address) as channel:
+        async with (
+            async_channel(connection.address, patient=True) as channel,
+            Patience(who="the cloud", first=self._welcome_within) as patience,
+        ):
             call = edge_pb2_grpc.EdgeServiceStub(channel).Connect(self._upward(connection))
             try:
                 async for response in call:
-                    self._receive(response)
+                    self._receive(connection, response)
+                    patience.heard(connection.heartbeats, response.heartbeat.bytes_to_follow)
             finally:
                 call.cancel()
-                # gRPC leaves the writing side of a stream that the cloud ended waiting for ever.
-                connection.ended = True
-                connection.wake.set()
+                connection.end()
 
-    async def _upward(self, connection: _Connection) -> AsyncIterator[edge_pb2.ConnectRequest]:
-        yield edge_pb2.ConnectRequest(hello=self._hello)
+    async def _upward(self, connection: Connection) -> AsyncIterator[edge_pb2.ConnectRequest]:
+        yield edge_pb2.ConnectRequest(
+            hello=edge_pb2.Hello(
+                device_id=self._device_id,
+                software_version=self._software_version,
+                capabilities=self._capabilities,
+                session_id=self._outbox.session_id,
+                next_sequence=self._outbox.next_sequence,
+                heartbeats=True,
+            )
+        )
+        # The welcome says what the cloud has already: over a slow line it is a pity to send that again.
+        while not connection.welcomed and not connection.ended:
+            connection.wake.clear()
+            await connection.wake.wait()
+        if connection.heartbeats is not None:
+            # At once: so the cloud knows that this is no dead process's last word.
+            yield edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat())
         sent = 0
         while not connection.ended:
             connection.wake.clear()
-            for sequence in [number for number in self._unacknowledged if number > sent]:
-                # It may have been acknowledged while the one before it was written.
-                if (request := self._unacknowledged.get(sequence)) is not None:
-                    self._note_sent(request, connection)
-                    yield request
-                sent = sequence
-            await connection.wake.wait()
+            while not connection.ended and (request := self._outbox.following(sent)) is not None:
+                if announced := connection.bytes_to_announce(request.ByteSize()):
+                    yield edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat(bytes_to_follow=announced))
+                yield request
+                sent = request.sequence
+            beats = connection.heartbeats
+            if not await ready_or_due(connection.wake, beats.interval if beats is not None else None):
+                yield edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat())
 
-    def _note_sent(self, request: edge_pb2.ConnectRequest, connection: _Connection) -> None:
-        self._last_sent = max(self._last_sent, request.sequence)
-        if (awaited := self._awaited.get(request.observation.observation_id)) is not None:
-            awaited.carried_by = connection
+    def _put(
+        self,
+        *,
+        essential: bool = False,
+        observation: edge_pb2.Observation | None = None,
+        step_result: edge_pb2.StepResult | None = None,
+    ) -> None:
+        request = edge_pb2.ConnectRequest(observation=observation, step_result=step_result)
+        self._outbox.put(request, essential=essential)
+        if self._connection is not None:
+            self._connection.wake.set()
 
-    def _enqueue(self, request: edge_pb2.ConnectRequest) -> None:
-        self._sequence += 1
-        request.sequence = self._sequence
-        self._unacknowledged[self._sequence] = request
-        self._connection.wake.set()
-
-    def _receive(self, response: edge_pb2.ConnectResponse) -> None:
-        # What was never sent cannot have arrived, whatever the cloud says: it stays.
-        through = min(response.ack_through, self._last_sent)
-        while self._unacknowledged and next(iter(self._unacknowledged)) <= through:
-            self._unacknowledged.popitem(last=False)
+    def _receive(self, connection: Connection, response: edge_pb2.ConnectResponse) -> None:
+        self._outbox.acknowledge(response.ack_through)
         kind = response.WhichOneof("message")
-        self._connection.progressed |= kind != "welcome"
+        connection.progressed |= kind not in ("welcome", "heartbeat")
         match kind:
             case "welcome":
-                self._connection.welcomed = True
-                self._on_state("connected")
-                self._send_again_what_has_no_outcome()
+                self._greet(connection, response.welcome)
             case "observation_outcome":
                 self._settle(response.observation_outcome)
             case "step_request":
-                self._start_step(response.step_request)
+                self._steps.start(
+                    response.step_request, answered=(message.step_result for message in self._outbox)
+                )
             case "step_cancel":
-                cancel = response.step_cancel
-                for (task_id, step, _), running in list(self._steps.items()):
-                    if (task_id, step) == (cancel.task_id, cancel.step):
-                        running.cancel()
+                self._steps.cancel(response.step_cancel)
+
+    def _greet(self, connection: Connection, welcome: edge_pb2.Welcome) -> None:
+        connection.welcomed = True
+        if welcome.HasField("heartbeat_interval"):
+            interval = welcome.heartbeat_interval.ToTimedelta()
+            # A cloud that asks for none or for a flood gets what is usual.
+            sound = timedelta(milliseconds=100) <= interval <= timedelta(minutes=10)
+            connection.heartbeats = Heartbeats(interval=interval) if sound else DEFAULT_HEARTBEATS
+        warning = ""
+        if welcome.HasField("time"):
+            warning = clock_warning(self._clock(), welcome.time.ToDatetime(tzinfo=UTC), tolerance=CLOCK_TOLERANCE)
+        self._on_state(f"connected; {warning}" if warning else "connected")
+        self._send_again_what_has_no_outcome()
+        connection.wake.set()
 
     def _send_again_what_has_no_outcome(self) -> None:
         """Its acknowledgement came, its outcome was on the way when the connection broke."""
-        pending = {request.observation.observation_id for request in self._unacknowledged.values()}
+        pending = {request.observation.observation_id for request in self._outbox}
         for name, awaited in self._awaited.items():
-            if name not in pending and awaited.carried_by is not self._connection:
-                self._enqueue(edge_pb2.ConnectRequest(observation=awaited.observation))
+            if name not in pending:
+                self._put(essential=True, observation=awaited.observation)
 
     def _settle(self, outcome: edge_pb2.ObservationOutcome) -> None:
         awaited = self._awaited.pop(outcome.observation_id, None)
@@ -238,48 +242,3 @@ class DeviceLink:
                     evidence=detail.evidence,
                 )
             )
-
-    def _start_step(self, request: edge_pb2.StepRequest) -> None:
-        key = (request.task_id, request.step, request.attempt)
-        answered = (message.step_result for message in self._unacknowledged.values())
-        if key in self._steps or key in {(result.task_id, result.step, result.attempt) for result in answered}:
-            # Sent again after a reconnect: it is still running, or its answer is on the way.
-            return
-        task = asyncio.create_task(self._run_step(request))
-        self._steps[key] = task
-        task.add_done_callback(lambda _: self._steps.pop(key, None))
-
-    async def _run_step(self, request: edge_pb2.StepRequest) -> None:
-        result = edge_pb2.StepResult(task_id=request.task_id, step=request.step, attempt=request.attempt)
-        try:
-            async with asyncio.timeout(request.time_limit.ToTimedelta().total_seconds() or None):
-                output = await self._handle_step(request)
-            if len(output) > _LARGEST_PART_BYTES:
-                raise LimitExceeded(f"the output has {len(output)} bytes; {_LARGEST_PART_BYTES} can be sent")
-            result.output_json = output
-        except PodiumError as error:
-            result.error.CopyFrom(_detail(error))
-        except TimeoutError:
-            result.error.CopyFrom(
-                result_pb2.ErrorDetail(
-                    code="AGENT_TIMEOUT",
-                    message=f"{request.agent} ran out of time on the device",
-                    agent=request.agent,
-                )
-            )
-        except Exception as error:  # noqa: BLE001 - the cloud is told, instead of waiting for its time limit
-            message = f"{request.agent} raised {type(error).__name__}: {str(error)[:300]}"
-            result.error.CopyFrom(
-                result_pb2.ErrorDetail(code="AGENT_CRASHED", message=message, agent=request.agent)
-            )
-        self._enqueue(edge_pb2.ConnectRequest(step_result=result))
-
-
-def _detail(error: PodiumError) -> result_pb2.ErrorDetail:
-    return result_pb2.ErrorDetail(
-        code=error.code,
-        message=error.message,
-        next_step=error.next_step,
-        evidence=error.evidence,
-        agent=error.agent,
-    )

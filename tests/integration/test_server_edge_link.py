@@ -30,7 +30,7 @@ def test_a_step_survives_a_restart_of_the_server(tmp_path: Path) -> None:
         with serving(tmp_path / "data", grace_seconds=0.2) as server:
             address = Address.of(server.address)
             link = DeviceLink(
-                address,
+                lambda: address,
                 device_id="pi",
                 software_version="1",
                 capabilities=["relay_reread"],

@@ -21,10 +21,20 @@ _RETRIED_METHODS = (
 )
 
 
-def channel_options() -> list[tuple[str, Any]]:
+_PATIENT_PING_MS = 180_000
+"""A ping waits behind the data on the way. At 2 kB/s that is up to 40 s, and with a ping timeout of 10 s a message
+of 20 kB never arrived (measured with `tbf`)."""
+
+
+def channel_options(*, patient: bool = False) -> list[tuple[str, Any]]:
     """Options of every client channel: keepalive, ping timeout, size caps and retries of safe calls.
 
     A dead link is noticed within about 30 s (20 s keepalive, 10 s timeout; measured in notes/edge-grpc-onnx.md).
+
+    Args:
+        patient: for machines behind slow lines, whose streams have heartbeats and whose calls have deadlines: gRPC
+            itself ends a connection only when the kernel has waited 20 s for an acknowledgement of sent bytes, or
+            a ping was not answered for minutes.
     """
     service_config = {
         "methodConfig": [
@@ -43,8 +53,9 @@ def channel_options() -> list[tuple[str, Any]]:
     }
     return [
         ("grpc.keepalive_time_ms", 20_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.http2.ping_timeout_ms", 10_000),
+        # Also TCP_USER_TIMEOUT: how long the kernel waits for an acknowledgement.
+        ("grpc.keepalive_timeout_ms", 20_000 if patient else 10_000),
+        ("grpc.http2.ping_timeout_ms", _PATIENT_PING_MS if patient else 10_000),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         ("grpc.max_send_message_length", 16 * MAX_MESSAGE_BYTES),
@@ -52,6 +63,10 @@ def channel_options() -> list[tuple[str, Any]]:
         ("grpc.service_config", json.dumps(service_config)),
         # A proxy taken from the environment would carry loopback traffic elsewhere.
         ("grpc.enable_http_proxy", 0),
+        # A server that moved is looked for under its name at once, not after gRPC's 30 s.
+        ("grpc.dns_min_time_between_resolutions_ms", 1_000),
+        # Channels of one process share connections otherwise, and with them the wait after a failed attempt.
+        ("grpc.use_local_subchannel_pool", 1),
     ]
 
 
@@ -64,13 +79,19 @@ def sync_channel(address: Address) -> grpc.Channel:
     return with_token(channel, address.token) if address.token else channel
 
 
-def async_channel(address: Address) -> grpc.aio.Channel:
-    """An asyncio channel; it belongs to the running event loop and the caller closes it."""
+def async_channel(address: Address, *, patient: bool = False) -> grpc.aio.Channel:
+    """An asyncio channel; it belongs to the running event loop and the caller closes it.
+
+    Args:
+        address: where to, and with which credentials.
+        patient: see `channel_options`.
+    """
     interceptors = async_token_interceptors(address.token) if address.token else []
+    options = channel_options(patient=patient)
     if address.ca_pem is None:
-        return grpc.aio.insecure_channel(address.target, options=channel_options(), interceptors=interceptors)
+        return grpc.aio.insecure_channel(address.target, options=options, interceptors=interceptors)
     return grpc.aio.secure_channel(
-        address.target, _credentials(address), options=channel_options(), interceptors=interceptors
+        address.target, _credentials(address), options=options, interceptors=interceptors
     )
 
 

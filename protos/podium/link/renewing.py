@@ -84,15 +84,16 @@ class Validity:
         return self.received + self.lifetime * (RENEW_AFTER + JITTER * jitter) - now
 
 
-def clock_warning(ours: datetime, servers: datetime) -> str:
+def clock_warning(ours: datetime, servers: datetime, *, tolerance: timedelta = _CLOCK_TOLERANCE) -> str:
     """Words about a clock that is off by more than five minutes, or ''.
 
     Args:
         ours: this machine's clock when the server's greeting came.
         servers: the server's clock, from `Welcome.time`.
+        tolerance: another limit than five minutes.
     """
     off = ours - servers
-    if abs(off) <= _CLOCK_TOLERANCE:
+    if abs(off) <= tolerance:
         return ""
     amount = (
         f"{abs(off).days} days" if abs(off) >= timedelta(days=2) else f"{abs(off).total_seconds() / 60:.0f} min"

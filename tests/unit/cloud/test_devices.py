@@ -13,6 +13,7 @@ from agents.spec import AgentSpec
 from cloud.devices import DeviceCannot, DeviceHub
 from conductor.bus import Acceptance
 from podium.errors import DeviceLost, DeviceOffline, StorageFull
+from podium.link.inbox import MemoryInbox
 from podium.v1 import edge_pb2
 from tests.contract.bus.scenario import in_loop
 
@@ -84,7 +85,9 @@ class _Tasks:
 
 
 def _hub(tasks: _Tasks | None = None) -> DeviceHub:
-    return DeviceHub(accept=(tasks or _Tasks()).accept, clock=lambda: NOW, software_version="1")
+    return DeviceHub(
+        accept=(tasks or _Tasks()).accept, clock=lambda: NOW, software_version="1", inbox=MemoryInbox()
+    )
 
 
 @in_loop

@@ -12,6 +12,7 @@ import pytest
 from edge.link import DeviceLink
 from podium.errors import InvalidRequest, ServerUnavailable
 from podium.link import Address
+from podium.link.reconnecting import Connection
 from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
 
 
@@ -91,7 +92,7 @@ async def linked(cloud, handle_step=None, *, port=0, attempts=None):
     bound = server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
     link = DeviceLink(
-        Address.of(f"127.0.0.1:{bound}"),
+        lambda: Address.of(f"127.0.0.1:{bound}"),
         device_id="d1",
         software_version="1",
         capabilities=["page_reread"],
@@ -274,7 +275,7 @@ def test_a_step_past_its_time_limit_is_a_timeout():
 def test_a_server_that_is_not_there_is_given_up_after_the_attempts_allowed():
     async def scenario():
         link = DeviceLink(
-            Address.of("127.0.0.1:1"),
+            lambda: Address.of("127.0.0.1:1"),
             device_id="d1",
             software_version="1",
             capabilities=[],
@@ -295,7 +296,7 @@ def test_a_cloud_that_greets_and_hangs_up_is_given_up_too():
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         link = DeviceLink(
-            Address.of(f"127.0.0.1:{port}"),
+            lambda: Address.of(f"127.0.0.1:{port}"),
             device_id="d1",
             software_version="1",
             capabilities=[],
@@ -311,11 +312,11 @@ def test_a_cloud_that_greets_and_hangs_up_is_given_up_too():
 
 
 def test_an_acknowledged_observation_without_outcome_gets_a_new_number_at_the_next_welcome():
-    """Which of welcome and resent message comes first is a race over the wire, so the link is driven by hand."""
+    """Whether acknowledgement or end comes first is a race over the wire, so the link is driven by hand."""
 
     async def scenario():
         link = DeviceLink(
-            Address.of("127.0.0.1:1"),
+            lambda: Address.of("127.0.0.1:1"),
             device_id="d1",
             software_version="1",
             capabilities=[],
@@ -323,23 +324,23 @@ def test_an_acknowledged_observation_without_outcome_gets_a_new_number_at_the_ne
             jitter=random.Random(1),
         )
 
-        async def next_up():
-            """What the connection carries after its hello."""
-            upward = link._upward(link._connection)
-            assert (await anext(upward)).WhichOneof("message") == "hello"
+        async def next_up(ack_through):
+            """What a new connection carries after its hello, and after the cloud's welcome."""
+            connection = link._connection = Connection(Address.of("127.0.0.1:1"))
+            upward = link._upward(connection)
+            hello = (await anext(upward)).hello
+            link._receive(
+                connection, edge_pb2.ConnectResponse(ack_through=ack_through, welcome=edge_pb2.Welcome())
+            )
             message = await anext(upward)
-            return message.sequence, message.observation.observation_id
+            return hello.next_sequence, message.sequence, message.observation.observation_id
 
         sending = asyncio.create_task(link.send(_observation("o1")))
         await asyncio.sleep(0)
-        link._connection = type(link._connection)()
-        assert await next_up() == (1, "o1")
-
-        link._connection = type(link._connection)()
-        link._receive(edge_pb2.ConnectResponse(ack_through=1, welcome=edge_pb2.Welcome()))
-        assert await next_up() == (2, "o1")
+        assert await next_up(0) == (1, 1, "o1")
+        assert await next_up(1) == (1, 2, "o1")
         outcome = edge_pb2.ObservationOutcome(observation_id="o1", task_id="t")
-        link._receive(edge_pb2.ConnectResponse(ack_through=2, observation_outcome=outcome))
+        link._receive(link._connection, edge_pb2.ConnectResponse(ack_through=2, observation_outcome=outcome))
         assert await sending == "t"
 
     asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""The connected devices: what they saw becomes tasks, and steps of tasks go down to them and come back.
+"""Behind `EdgeService.Connect`: who is connected, what they sent and what they were asked.
 
 Nothing is lost and nothing applied twice: a message is acknowledged only after what it says is on disk, an
 observation seen again is the same task by its id, and the result of a step counts once, for the attempt that
@@ -10,14 +10,16 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
 from agents.canonical import canonical_json
 from agents.invocation import Invocation
-from cloud.services.fields import checked_json, checked_text
+from cloud.devices.stream import Stream, first_hello
+from cloud.services.fields import checked_json
 from conductor.bus import Acceptance
 from conductor.journal import timestamp_of
 from podium.errors import (
@@ -26,22 +28,18 @@ from podium.errors import (
     DeviceLost,
     DeviceOffline,
     InvalidRequest,
-    LimitExceeded,
     OutputContractBroken,
     PodiumError,
     ServerUnavailable,
     catalogue,
 )
+from podium.link.inbox import IdentityShared, Inbox, InboxSession, InboxStore
+from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience
 from podium.v1 import edge_pb2, result_pb2
 
 _LOG = logging.getLogger(__name__)
 
-MAX_DEVICE_ID_CHARACTERS = 100
-MAX_CAPABILITIES = 100
-_HELLO_WITHIN = timedelta(seconds=10)
-_REMEMBERED_SESSIONS = 10_000
 _REMEMBERED_STEPS = 10_000
-_MAX_OUTGOING = 256
 
 AcceptObservation = Callable[[str, edge_pb2.Observation], Awaitable[Acceptance]]
 """Given the device and what it saw: the task it became, on disk; raises `PodiumError`."""
@@ -54,63 +52,22 @@ class DeviceCannot(AgentError):
     advice = "Update the device's software, or plan the step with an agent of the cloud."
 
 
-class SequenceGap(InvalidRequest):
-    """A device's messages are not numbered one after the other."""
-
-    code = "SEQUENCE_GAP"
-    advice = "Connect again and send every unacknowledged message in order."
-
-
 @dataclass(slots=True)
 class _Pending:
     request: edge_pb2.StepRequest
     outcome: "asyncio.Future[Any]"
 
 
-@dataclass(slots=True)
-class _Session:
-    """One run of a device's process; its numbering goes on over reconnects."""
-
-    session_id: str
-    applied: int | None = None
-    """Everything up to this number is on disk; None before the first message, whose number is then believed."""
-
-
-@dataclass(slots=True)
-class _Stream:
-    """One connection. What it sends waits in `outgoing`; None or an error ends it."""
-
-    session: _Session
-    outgoing: "asyncio.Queue[edge_pb2.ConnectResponse | BaseException | None]" = field(
-        default_factory=asyncio.Queue
-    )
-    has_room: asyncio.Event = field(default_factory=asyncio.Event)
-    """Unset while the device does not read what it is sent; then nothing more is read from it either."""
-
-    def send(self, **message: Any) -> None:
-        """Queue a message with the present acknowledgement."""
-        self.outgoing.put_nowait(edge_pb2.ConnectResponse(ack_through=self.session.applied or 0, **message))
-        if self.outgoing.qsize() >= _MAX_OUTGOING:
-            self.has_room.clear()
-
-    async def next(self) -> edge_pb2.ConnectResponse | BaseException | None:
-        """What is to be sent next."""
-        response = await self.outgoing.get()
-        if self.outgoing.qsize() < _MAX_OUTGOING:
-            self.has_room.set()
-        return response
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Device:
     device_id: str
     capabilities: frozenset[str]
-    stream: _Stream
+    stream: Stream
     pending: dict[tuple[str, int, int], _Pending] = field(default_factory=dict)
 
 
 class DeviceHub:
-    """Behind `EdgeService.Connect`; also the `agents.engines.device.DeviceLink` that steps go through."""
+    """The connected devices; also the `agents.engines.device.DeviceLink` that steps go through."""
 
     def __init__(
         self,
@@ -118,12 +75,27 @@ class DeviceHub:
         accept: AcceptObservation,
         clock: Callable[[], datetime],
         software_version: str,
+        inbox: InboxStore,
+        on_contested: Callable[[str], None] = lambda device_id: None,
+        heartbeats: Heartbeats = DEFAULT_HEARTBEATS,
     ) -> None:
+        """Nobody is connected yet.
+
+        Args:
+            accept: makes a task of what a device saw.
+            clock: the present moment in UTC, told to devices.
+            software_version: told to devices.
+            inbox: remembers how far each device's messages were applied.
+            on_contested: told a device's name when two processes connect under it.
+            heartbeats: how soon a device that fell silent is noticed.
+        """
         self._accept = accept
         self._clock = clock
         self._software_version = software_version
+        self._inbox = Inbox(inbox)
+        self._on_contested = on_contested
+        self._heartbeats = heartbeats
         self._devices: dict[str, _Device] = {}
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._attempts: OrderedDict[tuple[str, int], int] = OrderedDict()
         self._closed = False
 
@@ -154,7 +126,8 @@ class DeviceHub:
         try:
             return await outcome
         except asyncio.CancelledError:
-            device.stream.send(step_cancel=edge_pb2.StepCancel(task_id=request.task_id, step=request.step))
+            task_id, step, attempt = key
+            device.stream.send(step_cancel=edge_pb2.StepCancel(task_id=task_id, step=step, attempt=attempt))
             raise
         finally:
             del device.pending[key]
@@ -166,24 +139,25 @@ class DeviceHub:
 
         Raises:
             InvalidRequest: the device breaks the protocol.
+            IdentityShared: another process of the same name took its place.
             StorageFull: something cannot be stored; it was not acknowledged, so the device sends it again.
-            ServerUnavailable: the server is stopping.
+            ServerUnavailable: the server is stopping, or nothing was heard of the device.
         """
-        hello = await _hello(requests)
-        device = self._attach(hello)
-        stream = device.stream
+        hello = await first_hello(requests)
+        session = await self._session(hello)
+        device, stream = self._attach(hello, session)
         welcome = edge_pb2.Welcome(software_version=self._software_version, time=timestamp_of(self._clock()))
+        if stream.heartbeats is not None:
+            welcome.heartbeat_interval.FromTimedelta(stream.heartbeats.interval)
         stream.send(welcome=welcome)
         for pending in device.pending.values():
             # The connection before may have died with these; the device answers each attempt once.
             stream.send(step_request=pending.request)
         receiving = asyncio.create_task(self._receive(device, stream, requests))
-        receiving.add_done_callback(lambda done: stream.outgoing.put_nowait(_ending(done)))
+        receiving.add_done_callback(partial(self._received, device, stream))
         try:
-            while isinstance(response := await stream.next(), edge_pb2.ConnectResponse):
+            async for response in stream.responses():
                 yield response
-            if response is not None:
-                raise response
         finally:
             receiving.cancel()
             self._detach(device, stream)
@@ -192,7 +166,7 @@ class DeviceHub:
         """Take no more connections and end those there are."""
         self._closed = True
         for device in self._devices.values():
-            device.stream.outgoing.put_nowait(ServerUnavailable("the server is stopping"))
+            device.stream.end(ServerUnavailable("the server is stopping"))
 
     def _step_request(self, invocation: Invocation) -> edge_pb2.StepRequest:
         context = invocation.context
@@ -215,33 +189,45 @@ class DeviceHub:
             document_sha256=context.document_sha256,
         )
 
-    def _attach(self, hello: edge_pb2.Hello) -> _Device:
+    async def _session(self, hello: edge_pb2.Hello) -> InboxSession:
+        device_id = hello.device_id
+        try:
+            return await self._inbox.open(
+                device_id,
+                hello.session_id,
+                next_sequence=hello.next_sequence,
+                connected=partial(self.online, device_id),
+            )
+        except IdentityShared as error:
+            _LOG.warning("device %s: two processes hold its name or certificate", device_id)
+            self._on_contested(device_id)
+            raise IdentityShared(
+                f"another process connected as device {device_id}, and this one does not get its place back"
+            ) from error
+
+    def _attach(self, hello: edge_pb2.Hello, session: InboxSession) -> tuple[_Device, Stream]:
         if self._closed:
             raise ServerUnavailable("the server is stopping")
         device_id = hello.device_id
-        session = self._sessions.get(device_id)
-        # A device that names no session may have started anew, so its numbers are believed anew.
-        if session is None or not hello.session_id or session.session_id != hello.session_id:
-            session = _Session(session_id=hello.session_id)
-        self._sessions[device_id] = session
-        self._sessions.move_to_end(device_id)
-        if len(self._sessions) > _REMEMBERED_SESSIONS:
-            self._sessions.popitem(last=False)
-        stream = _Stream(session)
-        stream.has_room.set()
+        stream = Stream(session, self._heartbeats if hello.heartbeats else None)
         capabilities = frozenset(hello.capabilities)
         device = self._devices.get(device_id)
         if device is None:
             device = self._devices[device_id] = _Device(device_id, capabilities, stream)
         else:
-            device.stream.outgoing.put_nowait(ServerUnavailable(f"device {device_id} connected anew elsewhere"))
+            device.stream.end(ServerUnavailable(f"device {device_id} connected anew elsewhere"))
             device.stream, device.capabilities = stream, capabilities
         _LOG.info("device %s connected", device_id)
-        return device
+        return device, stream
 
-    def _detach(self, device: _Device, stream: _Stream) -> None:
-        if device.stream is not stream:
-            return  # a newer connection goes on with what waits
+    def _received(self, device: _Device, stream: Stream, done: "asyncio.Task[None]") -> None:
+        stream.end(None if done.cancelled() else done.exception())
+        # Not when the sending side has ended too: it may wait for minutes to write to a line that is dead.
+        self._detach(device, stream)
+
+    def _detach(self, device: _Device, stream: Stream) -> None:
+        if device.stream is not stream or self._devices.get(device.device_id) is not device:
+            return  # a newer connection goes on with what waits, or this was done already
         del self._devices[device.device_id]
         for pending in device.pending.values():
             if not pending.outcome.done():
@@ -254,32 +240,34 @@ class DeviceHub:
         _LOG.info("device %s disconnected", device.device_id)
 
     async def _receive(
-        self, device: _Device, stream: _Stream, requests: AsyncIterator[edge_pb2.ConnectRequest]
+        self, device: _Device, stream: Stream, requests: AsyncIterator[edge_pb2.ConnectRequest]
     ) -> None:
-        session = stream.session
-        async for request in requests:
-            await stream.has_room.wait()
-            if session.applied is None and request.sequence > 0:
-                session.applied = request.sequence - 1
-            applied = session.applied or 0
-            if request.sequence == 0 or request.sequence > applied + 1:
-                raise SequenceGap(f"message {request.sequence} follows message {applied}", field="sequence")
-            again = request.sequence <= applied
-            match request.WhichOneof("message"):
-                case "observation":
-                    # Also when it came before: its outcome may have been lost with the connection.
-                    outcome = await self._observe(device.device_id, request.observation)
-                    session.applied = max(applied, request.sequence)
-                    stream.send(observation_outcome=outcome)
-                    continue
-                case "step_result" if not again:
-                    self._settle(device, request.step_result)
-                case "hello":
+        beats = stream.heartbeats
+        first = beats.silence if beats is not None else None
+        async with Patience(who=f"device {device.device_id}", first=first) as patience:
+            async for request in requests:
+                patience.suspend()
+                stream.session.confirmed = True
+                await stream.has_room.wait()
+                kind = request.WhichOneof("message")
+                if kind == "hello":
                     raise InvalidRequest("hello is the first message of a stream and comes once", field="hello")
-                case None:
-                    _LOG.warning("device %s sent a message of a kind not known here", device.device_id)
-            session.applied = max(applied, request.sequence)
-            stream.send()
+                if kind != "heartbeat":
+                    apply = partial(self._apply, device, request)
+                    stream.send(**await stream.session.take(request.sequence, apply))
+                patience.heard(beats, request.heartbeat.bytes_to_follow)
+
+    async def _apply(self, device: _Device, request: edge_pb2.ConnectRequest, again: bool) -> dict[str, Any]:
+        """Do what a numbered message says; what to answer besides the acknowledgement."""
+        match request.WhichOneof("message"):
+            case "observation":
+                # Also when it came before: its outcome may have been lost with the connection.
+                return {"observation_outcome": await self._observe(device.device_id, request.observation)}
+            case "step_result" if not again:
+                self._settle(device, request.step_result)
+            case None:
+                _LOG.warning("device %s sent a message of a kind not known here", device.device_id)
+        return {}
 
     async def _observe(self, device_id: str, observation: edge_pb2.Observation) -> edge_pb2.ObservationOutcome:
         outcome = edge_pb2.ObservationOutcome(observation_id=observation.observation_id)
@@ -303,27 +291,6 @@ class DeviceHub:
             pending.outcome.set_result(_output(result, pending.request.agent))
         except PodiumError as error:
             pending.outcome.set_exception(error)
-
-
-async def _hello(requests: AsyncIterator[edge_pb2.ConnectRequest]) -> edge_pb2.Hello:
-    try:
-        async with asyncio.timeout(_HELLO_WITHIN.total_seconds()):
-            first = await anext(requests, None)
-    except TimeoutError as error:
-        raise InvalidRequest("no hello came", field="hello") from error
-    if first is None or first.WhichOneof("message") != "hello":
-        raise InvalidRequest("the first message of a stream must be hello", field="hello")
-    hello = first.hello
-    checked_text(hello.device_id, "hello.device_id", max_characters=MAX_DEVICE_ID_CHARACTERS, required=True)
-    checked_text(hello.session_id, "hello.session_id", max_characters=MAX_DEVICE_ID_CHARACTERS)
-    if len(hello.capabilities) > MAX_CAPABILITIES:
-        raise LimitExceeded(f"{len(hello.capabilities)} capabilities; {MAX_CAPABILITIES} are allowed")
-    return hello
-
-
-def _ending(done: "asyncio.Task[None]") -> BaseException | None:
-    """How a stream ends after its receiving side did."""
-    return None if done.cancelled() else done.exception()
 
 
 def _output(result: edge_pb2.StepResult, agent: str) -> Any:
