@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import time
@@ -16,6 +17,7 @@ from edge.watching import FolderSource, shown_name
 from podium.cli import emit, require
 from podium.errors import InvalidRequest
 from podium.link import Address
+from podium.link.tokens import given_token
 from podium.status import task_status_name
 from podium.v1 import status_pb2, task_pb2
 
@@ -56,6 +58,14 @@ def run(
             help="The cloud's certificate authority (ca.pem). Without it, only loopback is spoken to, in clear.",
         ),
     ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            envvar="PODIUM_TOKEN_FILE",
+            help="An administrator's token, to try a device that is not enrolled; or PODIUM_TOKEN.",
+        ),
+    ] = None,
     device: Annotated[
         str, typer.Option(envvar="PODIUM_DEVICE", help="The device's name; the machine's by default.")
     ] = "",
@@ -71,7 +81,7 @@ def run(
         raise InvalidRequest("give either --once FILE or --watch FOLDER", field="once")
     from edge.device import default_device_id
 
-    address = Address.of(server, ca)
+    address = Address.of(server, ca, token=given_token(token_file, os.environ))
     if once is not None:
         if not once.is_file():
             raise InvalidRequest(f"there is no file {once}", field="once")

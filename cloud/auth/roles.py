@@ -38,10 +38,11 @@ _KNOW_AGENTS = frozenset({VIEWER, CALLER, REVIEWER, AGENT_HOST, OPERATOR, ADMINI
 
 MAY_CALL: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        # Of these a plain caller sees and touches only its own tasks (cloud.auth.ownership).
+        # Of these a plain caller or a device sees and touches only its own tasks (cloud.auth.ownership).
         "/podium.v1.TaskService/SubmitTask": _ASK,
-        "/podium.v1.TaskService/GetTask": _READ,
-        "/podium.v1.TaskService/WatchTask": _READ,
+        # A device reads what became of its own observations.
+        "/podium.v1.TaskService/GetTask": _READ | {DEVICE},
+        "/podium.v1.TaskService/WatchTask": _READ | {DEVICE},
         "/podium.v1.TaskService/ListTasks": _READ,
         "/podium.v1.TaskService/CancelTask": _ASK,
         "/podium.v1.TaskService/ProvideInput": _ASK,

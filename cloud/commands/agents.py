@@ -18,6 +18,7 @@ from cloud.commands.connection import (
     JsonOption,
     ServerOption,
     SettingsOption,
+    TokenFileOption,
     connected,
     local_specialists,
     say,
@@ -49,11 +50,12 @@ def list_agents(
     pack: Annotated[str, typer.Option(help="Only agents of this pack.")] = "",
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """List the agents on duty: what each does, what it needs before it, what it may touch."""
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         found = client.agents(pack)
     if as_json:
         emit({"agents": [_agent_json(agent) for agent in found]})

@@ -3,10 +3,11 @@
 import asyncio
 import json
 import os
+import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ import typer
 from podium.client import Client
 from podium.errors import InternalError, InvalidRequest
 from podium.link import Address
+from podium.link.tokens import given_token, token_of
 
 if TYPE_CHECKING:
     from cloud.specialists import Specialists
@@ -30,6 +32,14 @@ ServerOption = Annotated[
 CaOption = Annotated[
     Path | None,
     typer.Option("--ca", envvar="PODIUM_CA", help="Certificate authority of the server (ca.pem), for TLS."),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        envvar="PODIUM_TOKEN_FILE",
+        help="File with your token; or PODIUM_TOKEN holds it. Default: the operator's, of --data.",
+    ),
 ]
 DataOption = Annotated[
     Path, typer.Option("--data", envvar="PODIUM_DATA", help="Data directory, used when no server is named.")
@@ -52,13 +62,15 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def reach(server: str | None, ca: Path | None, data: Path) -> str:
+def reach(server: str | None, ca: Path | None, data: Path, token_file: Path | None = None) -> str:
     """The options that lead to the same server again, for commands that are suggested: '' or ' --data X'."""
     parts: list[str] = []
     if server is not None:
         parts = ["--server", server, *(["--ca", str(ca)] if ca is not None else [])]
     elif data != DEFAULT_DATA:
         parts = ["--data", str(data)]
+    if token_file is not None:
+        parts += ["--token-file", str(token_file)]
     return "".join(f" {shlex.quote(part)}" for part in parts)
 
 
@@ -75,27 +87,33 @@ def local_specialists(data: Path) -> "Specialists":
 
 
 @contextmanager
-def connected(server: str | None, ca: Path | None, data: Path) -> Iterator[Client]:
+def connected(server: str | None, ca: Path | None, data: Path, token_file: Path | None = None) -> Iterator[Client]:
     """A client of the named server, of the one that runs on `data`, or of one started here for this command.
 
     Raises:
-        InvalidRequest: the address or its certificate authority cannot be used.
+        InvalidRequest: the address, its certificate authority or the token's file cannot be used.
     """
-    with serving_address(server, ca, data) as address, Client(address) as client:
+    with serving_address(server, ca, data, token_file) as address, Client(address) as client:
         yield client
 
 
 @contextmanager
-def serving_address(server: str | None, ca: Path | None, data: Path) -> Iterator[Address]:
-    """Where the server of `connected` listens."""
+def serving_address(
+    server: str | None, ca: Path | None, data: Path, token_file: Path | None = None
+) -> Iterator[Address]:
+    """Where the server of `connected` listens, with the token that is sent to it."""
+    token = given_token(token_file, os.environ)
     with ExitStack() as stack:
-        if server is not None:
-            yield Address.of(server, ca or _known_ca(server, data))
+        if server is None:
+            yield _found_or_started(data, token, stack)
+        elif (known := _entry(data)) is not None and known["address"] == server:
+            # The server on `data` is the one meant: its own machine need not be told how to trust it.
+            yield _announced(known, ca, token)
         else:
-            yield _found_or_started(data, stack)
+            yield Address.of(server, ca, token=token)
 
 
-def _found_or_started(data: Path, stack: ExitStack) -> Address:
+def _found_or_started(data: Path, token: str, stack: ExitStack) -> Address:
     """The server that runs on a data directory, or one that runs as long as the stack.
 
     A server that is starting, and a command that serves itself, hold the directory and do not say where they
@@ -106,7 +124,7 @@ def _found_or_started(data: Path, stack: ExitStack) -> Address:
     patience_ends_s = time.monotonic() + PATIENCE_S
     told = False
     while True:
-        if (running := running_server(data)) is not None:
+        if (running := running_server(data, token)) is not None:
             return running
         if not is_locked(data) or time.monotonic() > patience_ends_s:
             try:
@@ -121,13 +139,26 @@ def _found_or_started(data: Path, stack: ExitStack) -> Address:
         time.sleep(_LOOK_AGAIN_AFTER_S)
 
 
-def running_server(data: Path) -> Address | None:
-    """The server that runs on a data directory and says where it listens, or None."""
+def running_server(data: Path, token: str = "") -> Address | None:
+    """The server that runs on a data directory and says where it listens, or None.
+
+    Args:
+        data: its data directory.
+        token: of whoever asks; the operator's, which lies in the directory, when empty.
+
+    Raises:
+        InvalidRequest: the operator's token cannot be read: the directory is another user's.
+    """
     entry = _entry(data)
-    if entry is None:
-        return None
-    ca = entry.get("ca")
-    return Address.of(str(entry["address"]), Path(ca) if ca else None)
+    return None if entry is None else _announced(entry, None, token)
+
+
+def _announced(entry: Mapping[str, Any], ca: Path | None, token: str) -> Address:
+    """The address that a server.json holds."""
+    if not token and entry.get("token"):
+        token = token_of(Path(entry["token"]))
+    known_ca = Path(entry["ca"]) if entry.get("ca") else None
+    return Address.of(str(entry["address"]), ca or known_ca, token=token)
 
 
 @contextmanager
@@ -139,6 +170,8 @@ def _embedded(data: Path) -> Iterator[Address]:
     from cloud.app import build
     from cloud.settings import load_settings
 
+    # In clear on loopback, and yet nobody else on this machine may use it: only this process knows the token.
+    private_token = secrets.token_urlsafe(32)
     flags = {"listen": "127.0.0.1:0", "data": data, "insecure_loopback": True}
     settings = load_settings(flags=flags, environment=os.environ).settings
     started: Future[tuple[str, Callable[[], object]]] = Future()
@@ -147,7 +180,8 @@ def _embedded(data: Path) -> Iterator[Address]:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         # Nobody else may rely on a server that ends with this command.
-        async with build(settings, lambda: datetime.now(UTC), announced=False) as app:
+        served = build(settings, lambda: datetime.now(UTC), announced=False, private_token=private_token)
+        async with served as app:
             started.set_result((app.address, partial(loop.call_soon_threadsafe, stop.set)))
             await stop.wait()
 
@@ -160,18 +194,10 @@ def _embedded(data: Path) -> Iterator[Address]:
         running.add_done_callback(note_failure)
         address, stop_serving = started.result()
         try:
-            yield Address.of(address)
+            yield Address.of(address, token=private_token)
         finally:
             stop_serving()
         running.result()
-
-
-def _known_ca(server: str, data: Path) -> Path | None:
-    """The CA of the server on `data`, when that is the one meant: its own machine need not be told."""
-    entry = _entry(data)
-    if entry is None or entry["address"] != server or not entry.get("ca"):
-        return None
-    return Path(entry["ca"])
 
 
 def _entry(data: Path) -> dict[str, Any] | None:

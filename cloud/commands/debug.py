@@ -15,6 +15,7 @@ from cloud.commands.connection import (
     JsonOption,
     ServerOption,
     SettingsOption,
+    TokenFileOption,
     connected,
     local_specialists,
 )
@@ -72,13 +73,14 @@ def reward_debug(
     task_id: Annotated[str, typer.Option("--task-id", help="The task's id.")],
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Explain a task's reward: every term with its value, weight, step and origin."""
     from conductor.reward import WEIGHTS
 
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         task = client.get(task_id)
     if not task.HasField("reward"):
         raise Conflict(

@@ -17,6 +17,7 @@ from cloud.commands.connection import (
     DataOption,
     JsonOption,
     ServerOption,
+    TokenFileOption,
     local_specialists,
     serving_address,
 )
@@ -46,6 +47,7 @@ class Check:
 def health_check(
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
@@ -61,7 +63,7 @@ def health_check(
         _tried("disk", lambda: _disk(data)),
     ]
     try:
-        with serving_address(server, ca, data) as address:
+        with serving_address(server, ca, data, token_file) as address:
             checks.append(_tried("server", lambda: _serving(address)))
             checks.append(_tried("agents", lambda: _agents(address)))
     except PodiumError as error:

@@ -14,6 +14,7 @@ from cloud.commands.connection import (
     DataOption,
     JsonOption,
     ServerOption,
+    TokenFileOption,
     connected,
     reach,
 )
@@ -31,11 +32,12 @@ app = typer.Typer(name="review", help="Settle what waits for a person.", no_args
 def list_reviews(
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """List what waits for a person, oldest first, with why."""
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         reviews = client.reviews()
     if as_json:
         items = [
@@ -63,7 +65,7 @@ def list_reviews(
         for line in wrapped(f"{review.reason.code}: {review.reason.message}", console.width, "    "):
             console.print(line, markup=False)
     if reviews:
-        resolve = f"podium review resolve ID{reach(server, ca, data)}"
+        resolve = f"podium review resolve ID{reach(server, ca, data, token_file)}"
         console.print("What each step was given and must return: --json. Settle one with:")
         console.print(f"  {resolve} --output FILE | --reject", markup=False, soft_wrap=True)
 
@@ -78,6 +80,7 @@ def resolve(
     note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
@@ -91,7 +94,7 @@ def resolve(
         except (OSError, ValueError) as error:
             raise InvalidRequest(f"{output} is not a readable JSON file: {error}", field="output") from error
     verdict = status_pb2.REVIEW_VERDICT_REJECTED if reject else status_pb2.REVIEW_VERDICT_CORRECTED
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         status = task_status_name(client.resolve_review(task_id, verdict, output_json=content, note=note))
     if as_json:
         emit({"task_id": task_id, "status": status})

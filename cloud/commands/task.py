@@ -13,6 +13,7 @@ from cloud.commands.connection import (
     DataOption,
     JsonOption,
     ServerOption,
+    TokenFileOption,
     connected,
     local_specialists,
     reach,
@@ -44,6 +45,7 @@ def submit(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow the task until it ends or asks.")] = True,
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,7 +53,7 @@ def submit(
 
     Without --server, the server that runs on the data directory is used, or one is started for this command.
     """
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         attachments = [client.upload(file)] if file is not None else []
         task = client.submit(text, request_id=request_id, as_of=moment(now), attachments=attachments)
         say(f"task {task.task_id} accepted")
@@ -59,7 +61,7 @@ def submit(
             task = _follow(client, task.task_id)
     _finish(
         task,
-        reach(server, ca, data),
+        reach(server, ca, data, token_file),
         as_json=as_json,
         good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait,
     )
@@ -70,13 +72,14 @@ def get(
     task_id: TaskIdArgument,
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Print one task: status, plan, steps, answer, sources, reward."""
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         task = client.get(task_id)
-    _finish(task, reach(server, ca, data), as_json=as_json, good=True)
+    _finish(task, reach(server, ca, data, token_file), as_json=as_json, good=True)
 
 
 @tasks.command("list")
@@ -86,17 +89,18 @@ def list_tasks(
     page_token: Annotated[str, typer.Option(help="Go on after an earlier page.")] = "",
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """List tasks, newest first."""
     statuses = [_status(name) for name in status or ()]
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         page = client.list(statuses=statuses, page_size=limit, page_token=page_token)
     if as_json:
         emit({"tasks": [summary_json(task) for task in page.tasks], "next_page_token": page.next_page_token})
         return
-    show_list(page, Console(highlight=False), reach=reach(server, ca, data))
+    show_list(page, Console(highlight=False), reach=reach(server, ca, data, token_file))
 
 
 @tasks.command()
@@ -105,13 +109,19 @@ def watch(
     after: Annotated[int, typer.Option(min=0, help="Only events after this sequence number.")] = 0,
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Follow a task's events until it has ended or waits for a person; exit 0 only if it succeeded."""
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         task = _follow(client, task_id, after_sequence=after)
-    _finish(task, reach(server, ca, data), as_json=as_json, good=task.status == status_pb2.TASK_STATUS_SUCCEEDED)
+    _finish(
+        task,
+        reach(server, ca, data, token_file),
+        as_json=as_json,
+        good=task.status == status_pb2.TASK_STATUS_SUCCEEDED,
+    )
 
 
 @tasks.command()
@@ -121,17 +131,18 @@ def answer(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow the task until it ends or asks.")] = True,
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Answer the question a task waits for; the task goes on. Exit 0 only if it then succeeded."""
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         task = client.answer(task_id, text)
         if wait:
             task = _follow(client, task_id, after_sequence=task.last_sequence)
     _finish(
         task,
-        reach(server, ca, data),
+        reach(server, ca, data, token_file),
         as_json=as_json,
         good=task.status == status_pb2.TASK_STATUS_SUCCEEDED or not wait,
     )
@@ -143,15 +154,16 @@ def cancel(
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """End a task early; exit 0 only if it is cancelled then."""
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         task = client.cancel(task_id, reason)
     if task.status != status_pb2.TASK_STATUS_CANCELLED:
         raise Conflict(f"task {task_id} is {task_status_name(task.status)}: it ended before it could be cancelled")
-    _finish(task, reach(server, ca, data), as_json=as_json, good=True)
+    _finish(task, reach(server, ca, data, token_file), as_json=as_json, good=True)
 
 
 @tasks.command("diagnose")
@@ -159,13 +171,14 @@ def diagnose_task(
     task_id: TaskIdArgument,
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Name the first wrong step of a task, with its evidence and time; exit 0 when that could be told."""
     from conductor.diagnose import diagnose
 
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         diagnosis = diagnose(events_of(client, task_id), local_specialists(data).registry)
     if as_json:
         emit(diagnosis_json(task_id, diagnosis))
@@ -185,13 +198,14 @@ def show_timeline(
     task_id: TaskIdArgument,
     server: ServerOption = None,
     ca: CaOption = None,
+    token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
     """Show what ran when, and what ran at the same time."""
     from conductor.timeline import timeline
 
-    with connected(server, ca, data) as client:
+    with connected(server, ca, data, token_file) as client:
         spans = timeline(events_of(client, task_id))
     if as_json:
         emit({"task_id": task_id, "spans": [span_json(span) for span in spans]})

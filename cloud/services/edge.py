@@ -1,8 +1,8 @@
 """`EdgeService`: one stream a device."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 import grpc
 
@@ -27,7 +27,9 @@ class EdgeService(edge_pb2_grpc.EdgeServiceServicer):
         principal = current_principal()
         # On a server without credentials anybody on this machine may stand in for a device.
         requests = _only_as(principal.name, request_iterator) if principal.is_device else request_iterator
-        async with aclosing(self._hub.connect(requests)) as responses:
+        # It is a generator, and closed at once when the device goes away while it is being written to.
+        serving = cast("AsyncGenerator[edge_pb2.ConnectResponse, None]", self._hub.connect(requests))
+        async with aclosing(serving) as responses:
             async for response in responses:
                 yield response
 

@@ -175,7 +175,7 @@ class _Guarded:
         if isinstance(error, PodiumError):
             return error
         if isinstance(error, TimeoutError):
-            return TimeLimitExceeded(f"{self._method} took longer than {self._call_limit_s:g} s")
+            return TimeLimitExceeded(f"{self._method} took longer than {self._guard.call_limit_s:g} s")
         incident = uuid.uuid4().hex[:12]
         _LOG.error("incident %s in %s", incident, self._method, exc_info=error)
         return InternalError(

@@ -20,10 +20,10 @@ class _Details(NamedTuple):
 
 
 class _SyncToken(
-    grpc.UnaryUnaryClientInterceptor,  # type: ignore[misc]
-    grpc.UnaryStreamClientInterceptor,  # type: ignore[misc]
-    grpc.StreamUnaryClientInterceptor,  # type: ignore[misc]
-    grpc.StreamStreamClientInterceptor,  # type: ignore[misc]
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamUnaryClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
 ):
     def __init__(self, token: str) -> None:
         self._entry = (AUTHORIZATION, f"Bearer {token}")
@@ -42,10 +42,11 @@ class _SyncToken(
             request,
         )
 
-    intercept_unary_unary = _intercept
-    intercept_unary_stream = _intercept
-    intercept_stream_unary = _intercept
-    intercept_stream_stream = _intercept
+    # `Any`, because one function serves all four kinds, which the base classes type one by one.
+    intercept_unary_unary: Any = _intercept
+    intercept_unary_stream: Any = _intercept
+    intercept_stream_unary: Any = _intercept
+    intercept_stream_stream: Any = _intercept
 
 
 class _AsyncToken:
@@ -58,19 +59,19 @@ class _AsyncToken:
 
 
 class _AsyncUnaryUnary(_AsyncToken, grpc.aio.UnaryUnaryClientInterceptor):
-    intercept_unary_unary = _AsyncToken._intercept
+    intercept_unary_unary: Any = _AsyncToken._intercept
 
 
 class _AsyncUnaryStream(_AsyncToken, grpc.aio.UnaryStreamClientInterceptor):
-    intercept_unary_stream = _AsyncToken._intercept
+    intercept_unary_stream: Any = _AsyncToken._intercept
 
 
 class _AsyncStreamUnary(_AsyncToken, grpc.aio.StreamUnaryClientInterceptor):
-    intercept_stream_unary = _AsyncToken._intercept
+    intercept_stream_unary: Any = _AsyncToken._intercept
 
 
 class _AsyncStreamStream(_AsyncToken, grpc.aio.StreamStreamClientInterceptor):
-    intercept_stream_stream = _AsyncToken._intercept
+    intercept_stream_stream: Any = _AsyncToken._intercept
 
 
 def with_token(channel: grpc.Channel, token: str) -> grpc.Channel:
