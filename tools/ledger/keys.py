@@ -5,8 +5,8 @@ together. The file also remembers how far it has come. That makes opening fast, 
 behind its back is noticed.
 """
 
-import hashlib
 import sqlite3
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from podium.errors import InternalError, PodiumError, StorageFull
@@ -14,6 +14,7 @@ from tools.ledger.record import EMPTY, Head
 
 _FORM = 1
 _HELD = 4096
+_ASKED_AT_ONCE = 500
 _TABLES = """
 CREATE TABLE keys (
   digest BLOB PRIMARY KEY,
@@ -23,6 +24,10 @@ CREATE TABLE keys (
 CREATE TABLE unfinished (sequence INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE through (sequence INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 """
+
+
+Place = tuple[int, bytes]
+"""Number and hash (32 bytes) of an entry."""
 
 
 class KeyIndex:
@@ -36,7 +41,7 @@ class KeyIndex:
             InternalError: it cannot be written.
         """
         self._path = path
-        self._held: dict[bytes, tuple[int, bytes]] = {}
+        self._held: dict[bytes, Place] = {}
         self._since_flush = 0
         try:
             self._connection = self._opened()
@@ -51,6 +56,8 @@ class KeyIndex:
     def _opened(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5.0)
         try:
+            # Whoever has the ledger's lock is alone here, so no look-up has to ask for a lock of its own.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             # A power cut may take the newest rows, never the order: the ledger has them, and they are read again.
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -81,29 +88,37 @@ class KeyIndex:
         except sqlite3.Error as error:
             raise _podium_error(error, self._path) from error
 
-    def find(self, digest: bytes) -> tuple[int, bytes] | None:
-        """Number and hash (32 bytes) of the entry that was recorded under a key.
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, Place]:
+        """Where the entries of some keys are; what is not recorded is left out.
 
         Raises:
             InternalError: the side file failed.
         """
-        held = self._held.get(digest)
-        if held is not None:
-            return held
+        found = {digest: self._held[digest] for digest in digests if digest in self._held}
+        rest = [digest for digest in digests if digest not in found]
         try:
-            row = self._connection.execute(
-                "SELECT sequence, hash FROM keys WHERE digest = ?", (digest,)
-            ).fetchone()
+            # One statement for many: each one lets go of the interpreter, and has to wait for it again.
+            for start in range(0, len(rest), _ASKED_AT_ONCE):
+                some = rest[start : start + _ASKED_AT_ONCE]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT digest, sequence, hash FROM keys WHERE digest IN ({marks})"  # noqa: S608 - marks only
+                rows = self._connection.execute(query, some).fetchall()
+                found.update((digest, (sequence, place)) for digest, sequence, place in rows)
         except sqlite3.Error as error:
             raise _podium_error(error, self._path) from error
-        return None if row is None else (row[0], row[1])
+        return found
 
-    def note(self, digest: bytes | None, head: Head) -> None:
-        """Take in an entry that is on disk; without a digest it has no key."""
-        if digest is not None:
-            self._held.setdefault(digest, (head.sequence, bytes.fromhex(head.hash)))
-        self.through = head
-        self._since_flush += 1
+    def note(self, places: Mapping[bytes, Place], *, through: Head) -> None:
+        """Take in entries that are on disk.
+
+        Args:
+            places: by digest; entries without a key are not among them.
+            through: the last of them.
+        """
+        for digest, place in places.items():
+            self._held.setdefault(digest, place)
+        self._since_flush += through.sequence - self.through.sequence
+        self.through = through
 
     def flush_if_due(self) -> None:
         """Write what is held once it is much; called before a write, so that a full disk refuses that one.
@@ -143,11 +158,6 @@ class KeyIndex:
     def close(self) -> None:
         """Close the file; what is held is read from the ledger again at the next opening."""
         self._connection.close()
-
-
-def digest_of(kind: str, key: str) -> bytes:
-    """What stands for a key; an entry and a redaction never share one."""
-    return hashlib.sha256(f"{kind}\n{key}".encode()).digest()[:20]
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from podium.errors import InternalError, InvalidRequest, NotFound, PodiumError, StorageFull
 from tools.ledger.errors import LedgerStopped, is_no_room, storage_error
 from tools.ledger.group_commit import GroupCommit
-from tools.ledger.keys import KeyIndex, digest_of
+from tools.ledger.keys import KeyIndex, Place
 from tools.ledger.opening import catch_up, locked, settle
 from tools.ledger.record import SALT_BYTES, Draft, Head, draft, line_of, time_bytes
 from tools.ledger.redacting import line_at, without_bodies
@@ -190,33 +190,32 @@ class Ledger:
         if self._stopped:
             raise LedgerStopped(self._stopped)
         self._index.flush_if_due()
-        head, lines = self._head, []
-        fresh: dict[bytes, tuple[int, bytes]] = {}
-        notes: list[tuple[bytes | None, Head]] = []
+        known = self._index.find([one.digest for job in jobs for one in job.drafts if one.key])
+        new: dict[bytes, Place] = {}
+        lines: list[bytes] = []
         outcome: list[list[Receipt]] = []
+        sequence, hashed = self._head.sequence, self._head.hash.encode()
         time = time_bytes(self._clock())
         for job in jobs:
             receipts = []
             for one in job.drafts:
-                digest = digest_of(one.kind, one.key) if one.key else None
-                first = (fresh.get(digest) or self._index.find(digest)) if digest is not None else None
+                first = known.get(one.digest) if one.key else None
                 if first is not None:
                     receipts.append(Receipt(sequence=first[0], hash=first[1].hex(), duplicate=True))
                     continue
-                line, hashed = line_of(one, sequence=head.sequence + 1, time=time, previous=head.hash.encode())
-                head = Head(sequence=head.sequence + 1, hash=hashed.decode())
+                sequence += 1
+                line, hashed = line_of(one, sequence=sequence, time=time, previous=hashed)
                 lines.append(line)
-                notes.append((digest, head))
-                if digest is not None:
-                    fresh[digest] = (head.sequence, bytes.fromhex(head.hash))
-                receipts.append(Receipt(sequence=head.sequence, hash=head.hash, duplicate=False))
+                if one.key:
+                    known[one.digest] = new[one.digest] = (sequence, bytes.fromhex(hashed.decode()))
+                receipts.append(Receipt(sequence=sequence, hash=hashed.decode(), duplicate=False))
             outcome.append(receipts)
         if lines:
-            self._write_lines(b"".join(lines), notes)
+            self._write_lines(b"".join(lines), new, Head(sequence=sequence, hash=hashed.decode()))
         for job, receipts in zip(jobs, outcome, strict=True):
             job.receipts = receipts
 
-    def _write_lines(self, data: bytes, notes: Sequence[tuple[bytes | None, Head]]) -> None:
+    def _write_lines(self, data: bytes, new: Mapping[bytes, Place], head: Head) -> None:
         # Until it is known what is in the file, nothing may follow: an interrupt (Ctrl-C) can come at any place.
         self._stopped = f"a write to {self._folder} was interrupted"
         try:
@@ -230,9 +229,8 @@ class Ledger:
                 "" if is_no_room(error) else f"{self._file.path} could not be written: {error.strerror}"
             )
             raise
-        for digest, head in notes:
-            self._index.note(digest, head)
-        self._head = notes[-1][1]
+        self._index.note(new, through=head)
+        self._head = head
         self._stopped = ""
 
     def redact(self, sequence: int, *, reason: str, by: str) -> Receipt:

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from tools.ledger.errors import Damage, LedgerCorrupt, LedgerInUse
-from tools.ledger.keys import KeyIndex, digest_of
-from tools.ledger.record import Head
+from tools.ledger.keys import KeyIndex
+from tools.ledger.record import Head, digest_of
 from tools.ledger.redacting import NEW_SUFFIX, redaction_target
 from tools.ledger.segment_file import sync_folder
 from tools.ledger.segments import Record, Torn, Walk, segments
@@ -81,7 +81,8 @@ def catch_up(folder: Path, index: KeyIndex, index_name: str) -> tuple[Head, Torn
 
 def _take_in(record: Record, head: Head, index: KeyIndex) -> None:
     kind, key = record.parts["kind"].decode(), record.key
-    index.note(digest_of(kind, key) if key else None, head)
+    place = (head.sequence, bytes.fromhex(head.hash))
+    index.note({digest_of(kind, key): place} if key else {}, through=head)
     if kind == "redaction":
         index.unfinished.add(redaction_target(record.parts))
     index.flush_if_due()

@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from podium.errors import InvalidRequest, LimitExceeded
 
@@ -92,12 +92,13 @@ class Entry:
     """None when it was redacted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """An entry to be: only its place in the chain is missing."""
+class Draft(NamedTuple):
+    """An entry to be: only its place in the chain is missing. A tuple, because one is made for every entry."""
 
     kind: Kind
     key: str
+    digest: bytes
+    """Stands for kind and key in the index; empty without a key."""
     key_bytes: bytes
     """As it stands in the line, escaped."""
     salt: bytes
@@ -121,11 +122,13 @@ def draft(body: Mapping[str, Any], *, key: str, salt: bytes, kind: Kind = "entry
     text = _canonical(body)
     if len(text) > MAX_BODY_BYTES:
         raise LimitExceeded(f"the body has {len(text)} bytes; at most {MAX_BODY_BYTES} are taken", field="body")
+    escaped = _key_bytes(key) if key else b""
     salt_hex = salt.hex().encode()
     return Draft(
         kind=kind,
         key=key,
-        key_bytes=_key_bytes(key) if key else b"",
+        digest=digest_of(kind, key) if key else b"",
+        key_bytes=escaped,
         salt=salt_hex,
         body=text,
         commitment=hashlib.sha256(salt_hex + text).hexdigest().encode(),
@@ -152,6 +155,11 @@ def _key_bytes(key: str) -> bytes:
     if len(plain) > MAX_KEY_BYTES:
         raise LimitExceeded(f"the key has {len(plain)} bytes; at most {MAX_KEY_BYTES} are taken", field="key")
     return plain.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+
+
+def digest_of(kind: str, key: str) -> bytes:
+    """What stands for a key; an entry and a redaction never share one."""
+    return hashlib.sha256(f"{kind}\n{key}".encode()).digest()[:20]
 
 
 def time_bytes(moment: datetime) -> bytes:
