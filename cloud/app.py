@@ -27,6 +27,7 @@ from cloud.engines import build_engines
 from cloud.inbox import SqliteInbox
 from cloud.intake import Intake
 from cloud.lock import DataLock
+from cloud.machines import Machines
 from cloud.reports import ReportingRunner
 from cloud.services.blob import BlobService
 from cloud.services.edge import EdgeService
@@ -37,7 +38,6 @@ from cloud.services.task import TaskService
 from cloud.serving import SERVER_FILE, add_health_and_reflection, all_serving, announce, grpc_server, listen
 from cloud.settings import Settings
 from cloud.specialists import Specialists, load_specialists
-from cloud.tls import ServerIdentity, given_identity, local_identity
 from conductor.desk import TaskDesk
 from conductor.waiting import Sweeper
 from conductor.wiring import RunnerSettings, Wiring
@@ -78,6 +78,8 @@ class App:
         self._exits = AsyncExitStack()
         self.address = settings.listen
         """HOST:PORT, with the port that is really listened on once started."""
+        self.machines_address = ""
+        """HOST:PORT for machines with certificates, once started; '' when the server takes none."""
         self.ca_file: Path | None = None
         """What clients trust the server by; None without TLS or with an operator's certificate."""
         self.bus: EmbeddedBus
@@ -103,12 +105,14 @@ class App:
         self._exits.callback(lock.release)
         # One that was killed has left word of where it listened.
         (data / SERVER_FILE).unlink(missing_ok=True)
-        identity = None if settings.insecure_loopback else self._identity()
         # The lock makes sure that nobody else uses the log, so leases found in it are those of the dead.
         self.bus = await EmbeddedBus.open(data / "events.sqlite", clock=clock, alone=True)
         self._exits.push_async_callback(self.bus.close)
         audit_log = LedgerAuditLog(data / AUDIT_FOLDER, clock=clock)
         self._exits.callback(audit_log.close)
+        machines = Machines.open(settings, audit_log, clock)
+        self._exits.callback(machines.close)
+        self.ca_file = machines.ca_file
         limits = BlobLimits(blob_bytes=settings.blob_max_bytes, all_bytes=settings.blobs_max_bytes)
         blobs = BlobStore(data / "blobs", limits, now=clock())
         specialists = load_specialists(settings.packs)
@@ -120,7 +124,9 @@ class App:
         onnx = OnnxEngine(resources, registry=artefacts, threads=settings.agent_threads)
         self._exits.callback(onnx.close)
         desk = TaskDesk(self.bus, specialists.registry, clock)
-        access = Access.open(settings, clock, private_token=self._private_token)
+        access = Access.open(
+            settings, clock, private_token=self._private_token, check_machine=machines.revocations.check
+        )
         intake = Intake(
             desk,
             blobs,
@@ -131,7 +137,13 @@ class App:
         )
         inbox = await SqliteInbox.open(data / "inbox.sqlite")
         self._exits.push_async_callback(inbox.close)
-        hub = DeviceHub(accept=intake.observe, clock=clock, software_version=version("podium"), inbox=inbox)
+        hub = DeviceHub(
+            accept=intake.observe,
+            clock=clock,
+            software_version=version("podium"),
+            inbox=inbox,
+            on_contested=machines.contested,
+        )
         wiring = Wiring(
             bus=self.bus,
             registry=specialists.registry,
@@ -158,8 +170,15 @@ class App:
         review_pb2_grpc.add_ReviewServiceServicer_to_server(
             ReviewService(self.bus, specialists.registry, desk), server
         )
+        machines.serve(
+            server, access, audit_log, clock, lambda: settings.machines_address or self.machines_address
+        )
         health_service = add_health_and_reflection(server)
-        self.address = listen(server, settings.listen, identity)
+        self.address = listen(server, settings.listen, machines.front)
+        if machines.back is not None:
+            self.machines_address = listen(
+                server, settings.machines_listen, machines.back, machines_ca=machines.desk.ca_pem
+            )
         await server.start()
         self._exits.push_async_callback(server.stop, _STREAMS_END_WITHIN_S)
         self._exits.callback(hub.close)
@@ -172,6 +191,7 @@ class App:
             announced = announce(
                 data,
                 address=self.address,
+                machines=self.machines_address,
                 ca_file=self.ca_file,
                 tls=not settings.insecure_loopback,
                 token_file=access.token_file,
@@ -185,17 +205,6 @@ class App:
         functions = (str(spec.settings["callable"]) for spec in specs if spec.engine == "python")
         for warming in (python.warm(functions), onnx.warm(spec for spec in specs if spec.engine == "onnx")):
             self._exits.callback(asyncio.create_task(warming).cancel)
-
-    def _identity(self) -> ServerIdentity:
-        settings = self._settings
-        if settings.tls_certificate is not None and settings.tls_key is not None:
-            return given_identity(settings.tls_certificate, settings.tls_key)
-        names = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
-        if settings.host not in ("0.0.0.0", "::"):  # noqa: S104 - compared with, not listened on
-            names.append(settings.host)
-        identity = local_identity(settings.data / "tls", host_names=tuple(names), clock=self._clock)
-        self.ca_file = identity.ca_file
-        return identity
 
     async def _start_workers(self, wiring: Wiring) -> None:
         settings = self._settings

@@ -19,6 +19,7 @@ SERVICES = (
     "podium.v1.TaskService",
     "podium.v1.BlobService",
     "podium.v1.EdgeService",
+    "podium.v1.IdentityService",
     "podium.v1.RegistryService",
     "podium.v1.ReviewService",
 )
@@ -38,10 +39,12 @@ def grpc_server(interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         # Without this two servers could listen on one port and each get half of the calls.
         ("grpc.so_reuseport", 0),
-        # A device that vanished is noticed within about 40 s, and the steps it had are given up.
-        ("grpc.keepalive_time_ms", 30_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.http2.ping_timeout_ms", 10_000),
+        # A peer whose kernel acknowledges nothing for 20 s (TCP_USER_TIMEOUT) is gone. A ping may take minutes: at
+        # 2 kB/s it waits behind the data on the way, and with 10 s a 20 kB message never arrived. Whether the
+        # program behind a device's stream still lives, its heartbeats say (podium.link.liveness).
+        ("grpc.keepalive_time_ms", 20_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        ("grpc.http2.ping_timeout_ms", 180_000),
         # Clients ping every 20 s (podium.link); the default of 300 s would drop them as too eager. gRPC
         # ignores names it does not know without a word: a test pings to see that this one works.
         ("grpc.http2.min_ping_interval_without_data_ms", _PINGS_AT_MOST_EVERY_MS),
@@ -50,13 +53,17 @@ def grpc_server(interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.
     return grpc.aio.server(interceptors=interceptors, options=options)
 
 
-def listen(server: grpc.aio.Server, wanted: str, identity: ServerIdentity | None) -> str:
+def listen(
+    server: grpc.aio.Server, wanted: str, identity: ServerIdentity | None, *, machines_ca: bytes | None = None
+) -> str:
     """Open a port; HOST:PORT with the port that is really listened on.
 
     Args:
         server: not started yet.
         wanted: HOST:PORT.
         identity: what the server shows; None listens in clear.
+        machines_ca: for the port for machines: the authority that must have signed the certificate of whoever
+            connects. gRPC cannot make that optional, so callers with tokens have a port of their own.
 
     Raises:
         AddressUnavailable: the address is taken or not of this machine.
@@ -66,9 +73,15 @@ def listen(server: grpc.aio.Server, wanted: str, identity: ServerIdentity | None
             port = server.add_insecure_port(wanted)
         else:
             pair = (identity.key_pem, identity.certificate_pem)
-            port = server.add_secure_port(wanted, grpc.ssl_server_credentials([pair]))
+            credentials = grpc.ssl_server_credentials(
+                [pair], root_certificates=machines_ca, require_client_auth=machines_ca is not None
+            )
+            port = server.add_secure_port(wanted, credentials)
     except RuntimeError as error:
-        raise AddressUnavailable(f"cannot listen on {wanted}: it is taken or not of this machine") from error
+        advice = "Choose another with the setting listen_machines; off takes no machines." if machines_ca else ""
+        raise AddressUnavailable(
+            f"cannot listen on {wanted}: it is taken or not of this machine", next_step=advice
+        ) from error
     return f"{wanted.rpartition(':')[0]}:{port}"
 
 
@@ -86,11 +99,14 @@ async def all_serving(health_service: Any) -> None:
         await health_service.set(name, health_pb2.HealthCheckResponse.SERVING)
 
 
-def announce(data: Path, *, address: str, ca_file: Path | None, tls: bool, token_file: Path | None) -> Path:
+def announce(
+    data: Path, *, address: str, machines: str, ca_file: Path | None, tls: bool, token_file: Path | None
+) -> Path:
     """Let commands on this machine find the server; the file that says so, to be removed at the end."""
     path = data / SERVER_FILE
     entry = {
-        "address": address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:"),
+        "address": _from_here(address),
+        "machines": _from_here(machines) or None,
         "ca": str(ca_file.resolve()) if ca_file is not None else None,
         "tls": tls,
         "token": str(token_file.resolve()) if token_file is not None else None,
@@ -100,3 +116,8 @@ def announce(data: Path, *, address: str, ca_file: Path | None, tls: bool, token
     temporary.write_text(json.dumps(entry) + "\n", encoding="utf-8")
     temporary.replace(path)
     return path
+
+
+def _from_here(address: str) -> str:
+    """How this machine itself reaches what listens on every interface."""
+    return address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:")

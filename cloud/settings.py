@@ -35,6 +35,24 @@ class Settings(BaseModel):
     )
     tls_certificate: Path | None = Field(None, description="PEM file of the server's certificate chain")
     tls_key: Path | None = Field(None, description="PEM file of the certificate's private key")
+    tls_ca: Path | None = Field(
+        None, description="PEM file of the authority behind tls_certificate, for clients that do not know it"
+    )
+    server_names: str = Field("", description="further DNS names and addresses in the server's certificate, a,b,c")
+    listen_machines: str = Field(
+        "",
+        description="HOST:PORT for machines with certificates; the port after `listen` when empty; off for none",
+    )
+    machines_address: str = Field(
+        "", description="HOST:PORT that machines are told to use, where it is not the one listened on"
+    )
+    machine_lifetime_hours: float = Field(
+        2160, gt=0, le=26280, description="how long a machine's certificate is good"
+    )
+    machine_grace_hours: float = Field(
+        2160, ge=0, le=87600, description="how long after it expired a machine can still renew its certificate"
+    )
+    enrolment_token_hours: float = Field(24, gt=0, le=8760, description="how long an enrolment token is good")
     packs: Path | None = Field(None, description="folder of packs; those that ship with Podium when unset")
     workers: int = Field(1, ge=1, le=64, description="workers in this process")
     tasks_per_worker: int = Field(8, ge=1, le=1000, description="tasks a worker runs at once")
@@ -70,10 +88,17 @@ class Settings(BaseModel):
             raise ValueError(f"{listen!r} is not HOST:PORT")
         return listen
 
+    @field_validator("listen_machines", "machines_address")
+    @classmethod
+    def _is_another_host_and_port(cls, value: str) -> str:
+        return value if value in ("", "off") else cls._is_host_and_port(value)
+
     @model_validator(mode="after")
     def _tls_is_whole_or_absent(self) -> "Settings":
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together")
+        if self.tls_ca is not None and self.tls_certificate is None:
+            raise ValueError("tls_ca says whose tls_certificate is, and there is none")
         if self.insecure_loopback and self.tls_certificate is not None:
             raise ValueError("insecure_loopback serves without TLS, so tls_certificate has no use")
         if self.insecure_loopback and not is_loopback(self.host):
@@ -94,6 +119,16 @@ class Settings(BaseModel):
     def host(self) -> str:
         """The host of `listen`, without brackets."""
         return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def machines_listen(self) -> str:
+        """Where machines are listened for; '' for nowhere, as without TLS."""
+        if self.insecure_loopback or self.listen_machines == "off":
+            return ""
+        if self.listen_machines:
+            return self.listen_machines
+        host, _, port = self.listen.rpartition(":")
+        return f"{host}:{int(port) + 1 if int(port) else 0}"
 
     @property
     def grace(self) -> timedelta:

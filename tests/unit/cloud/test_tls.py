@@ -45,8 +45,8 @@ def test_a_tls_library_accepts_the_chain(tmp_path: Path) -> None:
 
 def test_a_certificate_is_renewed_before_it_ends_and_for_new_names(tmp_path: Path) -> None:
     first = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
-    later = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW + timedelta(days=340))
-    renamed = local_identity(tmp_path, host_names=(*NAMES, "new"), clock=lambda: NOW + timedelta(days=340))
+    later = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW + timedelta(days=410))
+    renamed = local_identity(tmp_path, host_names=(*NAMES, "new"), clock=lambda: NOW + timedelta(days=410))
     assert len({first.certificate_pem, later.certificate_pem, renamed.certificate_pem}) == 3
     assert first.ca_file is not None
     authority = x509.load_pem_x509_certificate(first.ca_file.read_bytes())

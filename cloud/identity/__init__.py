@@ -1,0 +1,1 @@
+"""Who the machines are: a small certificate authority, enrolment tokens, renewal, revocation."""

@@ -1,0 +1,351 @@
+"""Where machines become known: tokens, enrolment, renewal, revocation, and two holders of one certificate.
+
+Blocking and safe to call from threads. What is given out is recorded in the audit ledger before it is given; what
+is taken back is taken back first.
+"""
+
+import hmac
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+
+from agents.audit import AuditEntry, AuditLog
+from cloud.identity.authority import Authority, MachinePublicKey
+from cloud.identity.records import CertificateState, IssuedCertificate, MachineRecord, TokenRecord
+from cloud.identity.requests import certificate_in, check_possession, checked_name, key_sha256, public_key_of
+from cloud.identity.revocation import Revocations
+from cloud.identity.store import IdentityStore
+from podium.errors import InvalidRequest, NotFound
+from podium.identity.token import EnrolmentToken
+from podium.link.certificates import (
+    CertificateRevoked,
+    CertificateSuperseded,
+    CertificateUnknown,
+    EnrolmentNotCovered,
+    EnrolmentTokenExpired,
+    EnrolmentTokenInvalid,
+    EnrolmentTokenUsed,
+    IdentityNameTaken,
+    RenewalTooLate,
+)
+
+_LOG = logging.getLogger(__name__)
+
+MAX_USES = 10_000
+_FORGET_AFTER = timedelta(days=400)
+_GOOD = (CertificateState.ISSUED, CertificateState.CURRENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityRules:
+    """For how long things are good."""
+
+    lifetime: timedelta = timedelta(days=90)
+    """Of a machine's certificate."""
+    grace: timedelta = timedelta(days=90)
+    """How long after it expired a certificate can still be renewed."""
+    token_lifetime: timedelta = timedelta(days=1)
+    """Of an enrolment token, when nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """What a machine is given."""
+
+    certificate_pem: bytes
+    machine: MachineRecord
+    took_back: bool
+    """Whether certificates of an earlier holder of the name were taken back for it."""
+
+
+class IdentityDesk:
+    """Issues and takes back; the services and commands are its callers."""
+
+    def __init__(
+        self,
+        store: IdentityStore,
+        authority: Authority,
+        revocations: Revocations,
+        audit: AuditLog,
+        *,
+        clock: Callable[[], datetime],
+        rules: IdentityRules,
+        front_ca_der: bytes | None = None,
+    ) -> None:
+        """Open the desk.
+
+        Args:
+            store: the record of machines.
+            authority: signs.
+            revocations: what calls are checked against; kept up to date here.
+            audit: the ledger.
+            clock: the server's clock.
+            rules: for how long things are good.
+            front_ca_der: the authority of the port for callers where it is not ours; empty when nobody said
+                which that is. None: it is ours.
+        """
+        self._store = store
+        self._authority = authority
+        self._revocations = revocations
+        self._audit = audit
+        self._clock = clock
+        self._rules = rules
+        self._front_ca_der = authority.der if front_ca_der is None else front_ca_der
+        store.forget_certificates(clock() - rules.grace - _FORGET_AFTER)
+
+    @property
+    def ca_pem(self) -> bytes:
+        """The authority that vouches for machines and for the port that they use."""
+        return self._authority.pem
+
+    def invite(
+        self, kind: str, *, name: str = "", lifetime: timedelta | None = None, uses: int = 1, by: str
+    ) -> tuple[EnrolmentToken, datetime]:
+        """Make an enrolment token, and say when it expires.
+
+        Args:
+            kind: what may be enrolled with it.
+            name: the only name it is for; any new one when empty. A machine that has the name is replaced.
+            lifetime: how long it is good.
+            uses: how many machines may be enrolled with it.
+            by: who makes it.
+
+        Raises:
+            InvalidRequest: the name is not one, or the token would be for many machines of one name.
+        """
+        if name:
+            checked_name(name)
+        if not 1 <= uses <= MAX_USES:
+            raise InvalidRequest(f"a token may be used from 1 to {MAX_USES} times", field="max_uses")
+        if name and uses > 1:
+            raise InvalidRequest("a token for one name enrols one machine", field="max_uses")
+        now = self._clock()
+        token = EnrolmentToken.make(self._front_ca_der)
+        record = TokenRecord(
+            token_id=token.token_id,
+            secret_sha256=token.secret_sha256,
+            kind=kind,
+            name=name,
+            create_time=now,
+            expire_time=now + (lifetime or self._rules.token_lifetime),
+            max_uses=uses,
+            created_by=by,
+        )
+        self._record("invited", token.token_id, by, {"kind": kind, "name": name, "uses": uses})
+        self._store.add_token(record)
+        return token, record.expire_time
+
+    def enrol(self, token_text: str, csr_pem: bytes, *, name: str = "", kind: str = "") -> Issued:
+        """Exchange a token and a certificate request for a certificate.
+
+        The same key with the same token gets the same certificate again: its answer may have been lost.
+
+        Raises:
+            EnrolmentTokenInvalid, EnrolmentTokenExpired, EnrolmentTokenUsed: no good token.
+            EnrolmentNotCovered: a token for another kind or name.
+            IdentityNameTaken: the name has a machine, and the token is not for exactly this name.
+            CertificateRequestInvalid, InvalidRequest: what was sent cannot be used.
+        """
+        token = EnrolmentToken.parse(token_text)
+        key = public_key_of(csr_pem)
+        now = self._clock()
+        with self._store.transaction():
+            found = self._store.token(token.token_id)
+            if found is None or not hmac.compare_digest(found[0].secret_sha256, token.secret_sha256):
+                raise EnrolmentTokenInvalid("the enrolment token is not one of this server's", field="token")
+            record, uses = found
+            before = self._store.used_for(token.token_id, key_sha256(key))
+            if before is not None and before.state in _GOOD:
+                return self._given(before)
+            _check_token(record, uses, now)
+            name = _covered(record, kind, name)
+            taken = self._store.machines(record.kind, name)
+            if taken and not record.name:
+                raise IdentityNameTaken(f"there is a {record.kind} named {name} already", field="name")
+            self._store.put_machine(record.kind, name, now)
+            old = self._take_back(record.kind, name, now)
+            certificate = self._issue(record.kind, name, key, now)
+            self._store.use_token(token.token_id, certificate)
+            details = {"name": name, "kind": record.kind, "token": token.token_id, "replaces": len(old)}
+            self._record("enrolled", f"{certificate.serial:x}", f"token {token.token_id}", details)
+            given = self._given(certificate, took_back=bool(old))
+        self._revocations.put([*old, certificate])
+        return given
+
+    def renew(self, certificate_pem: bytes, csr_pem: bytes, signature: bytes) -> Issued:
+        """Exchange a certificate, also one that expired not long ago, for a new one.
+
+        Raises:
+            CertificateUnknown, PossessionNotProven, CertificateRevoked, RenewalTooLate: it cannot be renewed.
+            CertificateSuperseded: a newer one is in use, so somebody holds a copy; it is recorded.
+            CertificateRequestInvalid: the request cannot be used.
+        """
+        shown = certificate_in(certificate_pem)
+        record = self._store.certificate(shown.serial_number) if self._authority.issued(shown) else None
+        if record is None or record.sha256 != shown.fingerprint(hashes.SHA256()):
+            raise CertificateUnknown("this server did not issue the certificate in hand, or lost its records")
+        check_possession(shown, signature, csr_pem)
+        key = public_key_of(csr_pem)
+        now = self._clock()
+        who = f"{record.kind} {record.name}"
+        with self._store.transaction():
+            record = self._store.certificate(record.serial) or record
+            if record.state is CertificateState.REVOKED:
+                raise CertificateRevoked(f"the certificate of {who} was revoked")
+            superseded = record.state is CertificateState.SUPERSEDED
+            if not superseded:
+                self._check_grace(record, now)
+                certificate = self._unused(record, key, now)
+                if certificate is None:
+                    certificate = self._issue(record.kind, record.name, key, now)
+                    details = {"name": record.name, "kind": record.kind, "before": f"{record.serial:x}"}
+                    self._record("renewed", f"{certificate.serial:x}", f"{record.kind}/{record.name}", details)
+                given = self._given(certificate)
+                self._revocations.add(certificate)
+        if superseded:
+            self.note_contested(record.kind, record.name, f"certificate {record.serial:x} was renewed before")
+            raise CertificateSuperseded(
+                f"certificate {record.serial:x} of {who} was renewed before, and the newer one is in use: "
+                "there are two holders"
+            )
+        return given
+
+    def revoke(self, kind: str, name: str, *, reason: str, by: str) -> MachineRecord:
+        """Take a machine's certificates back, and tokens that wait for it; the caller ends its live calls.
+
+        Raises:
+            NotFound: there is no such machine.
+        """
+        now = self._clock()
+        with self._store.transaction():
+            if not self._store.machines(kind, name):
+                raise NotFound(
+                    f"there is no {kind} named {name[:80]!r}",
+                    next_step="`podium machine list` lists the machines.",
+                    field="name",
+                )
+            old = self._take_back(kind, name, now)
+            self._store.revoke_machine(kind, name, reason, now)
+            self._store.expire_tokens(kind, name, now)
+            machine = self._store.machines(kind, name)[0]
+        self._revocations.put(old)
+        self._record("revoked", f"{machine.serial:x}", by, {"kind": kind, "name": name, "reason": reason})
+        _LOG.warning("%s %s was revoked", kind, name)
+        return machine
+
+    def note_contested(self, kind: str, name: str, reason: str) -> None:
+        """Record that a certificate seems to have two holders. Which is the right one, a person must decide."""
+        if not self._store.machines(kind, name):
+            return  # without certificates a name is only what somebody said
+        now = self._clock()
+        self._store.contest(kind, name, reason, now)
+        # Two holders that take turns would fill the ledger.
+        key = f"{kind}/{name}/{now:%Y%m%dT%H%M}"
+        self._record("contested", key, f"{kind}/{name}", {"kind": kind, "name": name, "reason": reason})
+        _LOG.warning("two holders of the certificate of %s %s: %s", kind, name, reason)
+
+    def machines(self, kind: str = "") -> list[MachineRecord]:
+        """The machines on record, with when each was last seen."""
+        found = self._store.machines(kind)
+        return [
+            replace(machine, last_seen_time=self._revocations.last_seen(machine.kind, machine.name))
+            if self._revocations.last_seen(machine.kind, machine.name) is not None
+            else machine
+            for machine in found
+        ]
+
+    def _take_back(self, kind: str, name: str, now: datetime) -> list[IssuedCertificate]:
+        old = [
+            certificate
+            for certificate in self._store.certificates_of(kind, name)
+            if certificate.state is not CertificateState.REVOKED
+        ]
+        self._store.set_states([certificate.serial for certificate in old], CertificateState.REVOKED, now)
+        return [replace(certificate, state=CertificateState.REVOKED, change_time=now) for certificate in old]
+
+    def _issue(self, kind: str, name: str, key: MachinePublicKey, now: datetime) -> IssuedCertificate:
+        signed = self._authority.machine_certificate(kind, name, key, now=now, lifetime=self._rules.lifetime)
+        certificate = _as_record(signed, kind, name, key, now)
+        self._store.add_certificate(certificate)
+        return certificate
+
+    def _given(self, certificate: IssuedCertificate, *, took_back: bool = False) -> Issued:
+        machine = replace(
+            self._store.machines(certificate.kind, certificate.name)[0],
+            serial=certificate.serial,
+            issue_time=certificate.issue_time,
+            expire_time=certificate.expire_time,
+        )
+        return Issued(certificate_pem=certificate.pem, machine=machine, took_back=took_back)
+
+    def _unused(self, record: IssuedCertificate, key: MachinePublicKey, now: datetime) -> IssuedCertificate | None:
+        """One that this key was issued and did not use yet: the answer was lost."""
+        for certificate in self._store.certificates_of(record.kind, record.name):
+            waits = certificate.state is CertificateState.ISSUED and certificate.serial != record.serial
+            if waits and certificate.key_sha256 == key_sha256(key) and now < certificate.expire_time:
+                return certificate
+        return None
+
+    def _check_grace(self, record: IssuedCertificate, now: datetime) -> None:
+        end = record.expire_time + self._rules.grace
+        if now >= end:
+            raise RenewalTooLate(
+                f"the certificate of {record.kind} {record.name} expired at {_told(record.expire_time)} and could be "
+                f"renewed until {_told(end)}; the server's clock says {_told(now)}"
+            )
+
+    def _record(self, what: str, key: str, by: str, details: Mapping[str, Any]) -> None:
+        entry = AuditEntry(
+            key=f"identity/{what}/{key}",
+            at=self._clock(),
+            task_id="",
+            caller=by,
+            action=f"identity.{what}",
+            details=details,
+        )
+        self._audit.append(entry)
+
+
+def _check_token(record: TokenRecord, uses: int, now: datetime) -> None:
+    if uses >= record.max_uses:
+        raise EnrolmentTokenUsed(f"the enrolment token was used {uses} of {record.max_uses} times", field="token")
+    if now >= record.expire_time:
+        raise EnrolmentTokenExpired(
+            f"the enrolment token expired at {_told(record.expire_time)}; the server's clock says {_told(now)}",
+            field="token",
+        )
+
+
+def _covered(record: TokenRecord, kind: str, name: str) -> str:
+    """The name that is enrolled; refused when the token is not for it or for the kind."""
+    if kind not in ("", record.kind):
+        raise EnrolmentNotCovered(f"the token is for a {record.kind}, not for a {kind}", field="kind")
+    if record.name and name not in ("", record.name):
+        raise EnrolmentNotCovered(f"the token is for the name {record.name}, not for {name[:80]!r}", field="name")
+    return checked_name(record.name or name)
+
+
+def _as_record(
+    signed: x509.Certificate, kind: str, name: str, key: MachinePublicKey, now: datetime
+) -> IssuedCertificate:
+    return IssuedCertificate(
+        serial=signed.serial_number,
+        kind=kind,
+        name=name,
+        key_sha256=key_sha256(key),
+        sha256=signed.fingerprint(hashes.SHA256()),
+        pem=signed.public_bytes(serialization.Encoding.PEM),
+        issue_time=now,
+        expire_time=signed.not_valid_after_utc,
+        state=CertificateState.ISSUED,
+        change_time=now,
+    )
+
+
+def _told(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
