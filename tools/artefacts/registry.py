@@ -39,6 +39,7 @@ from tools.artefacts.tables import Database
 from tools.artefacts.trust import TrustedKeys
 from tools.models.pinned import PinnedModels, committed_models
 from tools.models.verified import VerifiedContent
+from tools.onnx.inspection import Inspection
 from tools.onnx.interface import Interface
 
 FOLDER = "artefacts"
@@ -288,8 +289,16 @@ class ArtefactRegistry:
         """Return only if somebody who is trusted now answers for the artefact; see `Loader.require_trusted`."""
         self._loader.require_trusted(artefact)
 
-    def interface(self, artefact: Artefact) -> Interface | None:
-        """What an ONNX model takes and gives, or None for content of another type.
+    def is_trusted(self, artefact: Artefact) -> bool:
+        """Whether somebody who is trusted now answers for the artefact."""
+        try:
+            self._loader.require_trusted(artefact)
+        except PodiumError:
+            return False
+        return True
+
+    def inspection(self, artefact: Artefact) -> Inspection | None:
+        """What an ONNX file is, or None for content of another type.
 
         Raises:
             ModelRefused and the errors of `load`.
@@ -297,8 +306,7 @@ class ArtefactRegistry:
         if not self._is_onnx(artefact):
             return None
         content = self.load(artefact)
-        found = self.admission.look(artefact.description.media_type, content.data, name=content.name)
-        return None if found is None else found.interface
+        return self.admission.look(artefact.description.media_type, content.data, name=content.name)
 
     def fault(self, artefact: Artefact) -> PodiumError | None:
         """Why an artefact would not load now, or None; hashes its bytes."""
@@ -323,10 +331,11 @@ class ArtefactRegistry:
 
     def _interface(self, name: Name, version: str) -> Interface | None:
         try:
-            return self.interface(self.get(Reference(name=name, version=version)))
+            found = self.inspection(self.get(Reference(name=name, version=version)))
         except PodiumError:
             # The current version does not load any more; that is no reason to keep a good one out.
             return None
+        return None if found is None else found.interface
 
     def _artefact(
         self,
