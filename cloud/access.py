@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from cloud.auth.authentication import OPERATOR_SUBJECT, Authentication, never_revoked
+from cloud.auth.authentication import OPERATOR_SUBJECT, Authentication, no_machines
 from cloud.auth.files import write_secret
 from cloud.auth.quotas import CallerQuotas, Quotas
 from cloud.auth.roles import ADMINISTRATOR
@@ -41,7 +41,7 @@ class Access:
         clock: Callable[[], datetime],
         *,
         private_token: str = "",
-        is_revoked: Callable[[int], bool] = never_revoked,
+        check_machine: Callable[[int], None] = no_machines,
     ) -> "Access":
         """Put it together; the data directory is locked.
 
@@ -49,7 +49,7 @@ class Access:
             settings: of the server.
             clock: the present moment in UTC.
             private_token: the only token of a server that one command runs for itself; then no file is written.
-            is_revoked: whether the machine certificate of a serial number is no longer good.
+            check_machine: raises `Unauthenticated` when the certificate of a serial number is no longer good.
 
         Raises:
             TokenKeyUnusable, SecretExposed, DataCorrupt: what lies in the data directory is not sound.
@@ -78,7 +78,7 @@ class Access:
         access = cls(
             tokens=tokens,
             authentication=Authentication(
-                tokens, is_revoked=is_revoked, insecure=insecure, private_token=private_token
+                tokens, check_machine=check_machine, insecure=insecure, private_token=private_token
             ),
             quotas=quotas,
             live=LiveCalls(clock=clock, quotas=quotas),

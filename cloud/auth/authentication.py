@@ -18,9 +18,9 @@ Metadata = Iterable[tuple[str, str | bytes]]
 AuthContext = Mapping[str, Iterable[bytes]]
 
 
-def never_revoked(serial: int) -> bool:
+def no_machines(serial: int) -> None:
     """For a server that enrols no machines."""
-    return False
+    raise Unauthenticated("this server takes no machines")
 
 
 class Authentication:
@@ -30,7 +30,7 @@ class Authentication:
         self,
         tokens: Tokens | None,
         *,
-        is_revoked: Callable[[int], bool] = never_revoked,
+        check_machine: Callable[[int], None] = no_machines,
         insecure: bool = False,
         private_token: str = "",
     ) -> None:
@@ -38,12 +38,12 @@ class Authentication:
 
         Args:
             tokens: checks bearer tokens; None accepts none.
-            is_revoked: whether the machine certificate of a serial number is no longer good.
+            check_machine: raises `Unauthenticated` when the certificate of a serial number is no longer good.
             insecure: everybody is the local administrator; only for loopback, when asked for by name.
             private_token: accepted besides: whoever has it is the administrator of this process's own server.
         """
         self._tokens = tokens
-        self._is_revoked = is_revoked
+        self._check_machine = check_machine
         self._insecure = insecure
         self._private_token = private_token.encode()
 
@@ -73,11 +73,8 @@ class Authentication:
 
     def _machine(self, pem: bytes) -> Principal:
         principal = _principal_of(pem)
-        if principal.serial is not None and self._is_revoked(principal.serial):
-            raise Unauthenticated(
-                f"the certificate of {principal.caller} was revoked or replaced",
-                next_step="Enrol the machine anew; it needs a token from the operator.",
-            )
+        if principal.serial is not None:
+            self._check_machine(principal.serial)
         return principal
 
 

@@ -295,7 +295,7 @@ class IdentityDesk:
         end = record.expire_time + self._rules.grace
         if now >= end:
             raise RenewalTooLate(
-                f"the certificate of {record.kind} {record.name} expired at {_told(record.expire_time)} and could be "
+                f"the certificate of {record.kind} {record.name} expired at {_told(record.expire_time)}, could be "
                 f"renewed until {_told(end)}; the server's clock says {_told(now)}"
             )
 
