@@ -17,6 +17,7 @@ from podium.client.messages import (
     blob_of_bytes,
     open_question_id,
     submit_request,
+    token_request,
     upload_chunks,
 )
 from podium.errors import ServerUnavailable
@@ -27,6 +28,8 @@ from podium.v1 import (
     agent_pb2,
     blob_pb2,
     blob_pb2_grpc,
+    identity_pb2,
+    identity_pb2_grpc,
     registry_pb2,
     registry_pb2_grpc,
     review_pb2,
@@ -51,6 +54,7 @@ class Client:
         self._blobs = blob_pb2_grpc.BlobServiceStub(self._channel)
         self._registry = registry_pb2_grpc.RegistryServiceStub(self._channel)
         self._reviews = review_pb2_grpc.ReviewServiceStub(self._channel)
+        self._identities = identity_pb2_grpc.IdentityServiceStub(self._channel)
 
     def __enter__(self) -> Self:
         return self
@@ -216,6 +220,20 @@ class Client:
         )
         with _typed_errors(self._address):
             return self._reviews.ResolveReview(request, timeout=self._deadline_s).status
+
+    def issue_token(
+        self, subject: str, roles: Sequence[str], *, lifetime: timedelta | None = None
+    ) -> identity_pb2.IssueCallerTokenResponse:
+        """A bearer token for a person or an application; needs the role administrator."""
+        request = token_request(subject, roles, lifetime)
+        with _typed_errors(self._address):
+            return self._identities.IssueCallerToken(request, timeout=self._deadline_s)
+
+    def revoke_tokens(self, subject: str, *, reason: str = "") -> identity_pb2.RevokeCallerTokensResponse:
+        """Refuse what somebody was issued up to now and end their calls; needs the role administrator."""
+        request = identity_pb2.RevokeCallerTokensRequest(subject=subject, reason=reason)
+        with _typed_errors(self._address):
+            return self._identities.RevokeCallerTokens(request, timeout=self._deadline_s)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from google.protobuf import timestamp_pb2
 
 from podium.errors import Conflict, InvalidRequest
 from podium.status import Priority, task_status_name
-from podium.v1 import blob_pb2, status_pb2, task_pb2
+from podium.v1 import blob_pb2, identity_pb2, status_pb2, task_pb2
 
 CHUNK_BYTES: Final = 256 * 1024
 MAX_BREAKS: Final = 4
@@ -66,6 +66,16 @@ def submit_request(
         request.as_of.CopyFrom(moment)
     if time_limit is not None:
         request.time_limit.FromTimedelta(time_limit)
+    return request
+
+
+def token_request(
+    subject: str, roles: Sequence[str], lifetime: timedelta | None
+) -> identity_pb2.IssueCallerTokenRequest:
+    """The request for a caller's token; without `lifetime` the server's default."""
+    request = identity_pb2.IssueCallerTokenRequest(subject=subject, roles=roles)
+    if lifetime is not None:
+        request.lifetime.FromTimedelta(lifetime)
     return request
 
 
