@@ -1,5 +1,6 @@
 """Calls of foreign agents as the runner makes them, and processes that speak for them."""
 
+import asyncio
 import subprocess
 import sys
 import time
@@ -52,6 +53,13 @@ def violations(call: Invocation, output: Any) -> list[str]:
     """What the contract has against an output."""
     contract = Contract.compile(call.spec)
     return contract.output_violations(contract.sanitise(output).output)
+
+
+async def nothing_left() -> None:
+    """Every task but the test's own ends by itself, in a moment."""
+    if left := asyncio.all_tasks() - {asyncio.current_task()}:
+        _, pending = await asyncio.wait(left, timeout=1)
+        assert not pending, pending
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from agents.engines.mcp import McpEngine
 from agents.invocation import Invocation
 from cloud.engines import certain_misfits
 from podium.errors import AgentCrashed, AgentError, AgentTimeout, AgentUnreachable, OutputContractBroken
-from tests.integration.foreign.calls import invocation, process, violations
+from tests.integration.foreign.calls import invocation, nothing_left, process, violations
 from tests.integration.server import ROOT
 
 SERVER = [sys.executable, "-m", "tests.fakes.mcp_server"]
@@ -36,8 +36,7 @@ def run(work: Callable[[McpEngine], Awaitable[Any]], environment: Mapping[str, s
             return await work(engine)
         finally:
             await engine.close()
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            assert not left, left
+            await nothing_left()
 
     return asyncio.run(with_engine())
 
