@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from cloud.commands.artefact_showing import key_json
+from cloud.commands.artefact_showing import cells, key_json
 from cloud.commands.artefact_store import (
     DATA_HELP,
     ByOption,
@@ -170,5 +170,5 @@ def list_keys(data: _DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> 
     for key in keys:
         standing = "trusted" if key.distrusted_at is None else f"distrusted {key.distrusted_at:%Y-%m-%d}"
         until = f" until {key.expires_at:%Y-%m-%d}" if key.expires_at is not None else ""
-        table.add_row(key.key_id, key.label, standing + until)
+        table.add_row(*cells(key.key_id, key.label, standing + until))
     Console(highlight=False).print(table)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tools.artefacts.records import Artefact, Change, Current
 
@@ -94,9 +95,17 @@ def print_fields(fields: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         if value in (None, [], {}, ""):
             continue
-        # As JSON, so that a note cannot move the cursor.
-        table.add_row(name, value if isinstance(value, str) and value.isprintable() else json.dumps(value))
+        table.add_row(*cells(name, value))
     Console(highlight=False).print(table, soft_wrap=True)
+
+
+def cells(*values: Any) -> list[Text]:
+    """Cells of a table: what people wrote must not move the cursor, turn the text around or look like markup."""
+    return [Text("" if value is None else _visible(value)) for value in values]
+
+
+def _visible(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
 def _fields(artefact: Artefact, look: "Inspection | None") -> dict[str, Any]:

@@ -8,7 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from cloud.commands.artefact_keys import commands as key_commands
-from cloud.commands.artefact_showing import artefact_json, change_json, current_json, difference, print_fields
+from cloud.commands.artefact_showing import (
+    artefact_json,
+    cells,
+    change_json,
+    current_json,
+    difference,
+    print_fields,
+)
 from cloud.commands.artefact_store import (
     DATA_HELP,
     ByOption,
@@ -114,7 +121,7 @@ def list_artefacts(
     for item in found:
         standing = _standing(currents[item.reference.name], item.reference)
         added = f"{item.created_at:%Y-%m-%d %H:%M}"
-        table.add_row(str(item.reference), f"{item.size_bytes:,}", added, item.created_by, standing)
+        table.add_row(*cells(str(item.reference), f"{item.size_bytes:,}", added, item.created_by, standing))
     Console(highlight=False).print(table)
 
 
@@ -232,7 +239,7 @@ def history(
     for item in changes:
         when = f"{item.at:%Y-%m-%d %H:%M:%S}"
         what = f"{item.action} {item.name}"
-        table.add_row(when, what, item.from_version or "", item.to_version, item.by, item.why)
+        table.add_row(*cells(when, what, item.from_version, item.to_version, item.by, item.why))
     Console(highlight=False).print(table)
 
 
