@@ -23,7 +23,7 @@ from cloud.audit import LedgerAuditLog
 from cloud.blobs import BlobLimits, BlobStore
 from cloud.bus.embedded import EmbeddedBus
 from cloud.devices import DeviceHub
-from cloud.engines import build_engines
+from cloud.engines import build_engines, close_engines
 from cloud.inbox import SqliteInbox
 from cloud.intake import Intake
 from cloud.lock import DataLock
@@ -144,10 +144,12 @@ class App:
             inbox=inbox,
             on_contested=machines.contested,
         )
+        engines = build_engines(python, hub, onnx, os.environ)
+        self._exits.push_async_callback(close_engines, engines)
         wiring = Wiring(
             bus=self.bus,
             registry=specialists.registry,
-            engines=build_engines(python, hub, onnx),
+            engines=engines,
             planner=specialists.planner,
             clock=clock,
             normalise=specialists.normalise,

@@ -3,22 +3,40 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agents.engines.a2a import A2aEngine
 from agents.engines.device import DeviceEngine, DeviceLink
+from agents.engines.mcp import McpEngine
 from agents.engines.onnx import OnnxEngine
 from agents.engines.python import PythonEngine
 from agents.invocation import Engine
 from conductor.schema_fit import misfits
 
 
-def build_engines(python: PythonEngine, devices: DeviceLink, onnx: OnnxEngine) -> Mapping[str, Engine]:
+def build_engines(
+    python: PythonEngine, devices: DeviceLink, onnx: OnnxEngine, environment: Mapping[str, str]
+) -> Mapping[str, Engine]:
     """The engines by the name that a manifest gives.
 
     Args:
         python: runs functions of this process; it has the shared resources.
         devices: the way to connected devices.
         onnx: runs models; it has the shared resources and the artefact registry.
+        environment: where variables that manifests name (tokens of foreign agents) are read from.
     """
-    return {"python": python, "device": DeviceEngine(devices), "onnx": onnx}
+    return {
+        "python": python,
+        "device": DeviceEngine(devices),
+        "onnx": onnx,
+        "a2a": A2aEngine(environment),
+        "mcp": McpEngine(environment, certain_misfits),
+    }
+
+
+async def close_engines(engines: Mapping[str, Engine]) -> None:
+    """Close connections to foreign agents and end the servers that were started for them."""
+    for engine in engines.values():
+        if isinstance(engine, A2aEngine | McpEngine):
+            await engine.close()
 
 
 def certain_misfits(produced: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
