@@ -21,10 +21,11 @@ protos:
 	bash bin/setup.sh dev
 	bash bin/protos.sh
 
-# Both benchmarks in their short form.
+# The benchmarks in their short form.
 bench:
 	bash bin/setup.sh dev
 	$(BIN)/python -m bench.runtime --quick
+	$(BIN)/python -m bench.ledger --quick
 	$(BIN)/python -m bench.invoice_extraction --quick
 
 # The 60 held-out invoice layouts, about three minutes.
