@@ -1,12 +1,12 @@
 """Look a manifest over before it is believed: what refuses it, and what is weak about it, each with its line.
 
 `lint` reads the text, looks at the schemas, the description, the tags and the checks, and ends with the spec when
-nothing fatal was found. It runs nothing of the agent. A manifest from elsewhere is read with `foreign=True`: it
-may include no files, and may name no function of this process beyond what the operator allows.
+nothing fatal was found. It runs nothing of the agent. A manifest from elsewhere is read with a `policy`: it may
+name no function, folder or variable of this machine beyond what the operator allows.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rapidfuzz import fuzz, process
 from agents.contract import Contract
 from agents.description_lint import description_findings
 from agents.examples import example_faults
+from agents.foreign_code import ForeignPolicy, refusals
 from agents.manifest_text import Finding, ManifestText, Place, read_manifest
 from agents.schema_lint import schema_findings
 from agents.spec import AgentSpec, ManifestInvalid, check_rules
@@ -25,10 +26,10 @@ from tools.rules.expression import CelRule
 _MAX_FINDINGS = 200
 _LONGEST_TIMEOUT_S = 900
 _NEAR = 75
-_HOOKS = "agents.output_hooks"
-"""Hooks that come with Podium: they only read what they are given."""
 _LITERAL = re.compile(r"""\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""")
 _FIELD = re.compile(r"\b(has\(\s*)?(input|output)\.([A-Za-z_]\w*)")
+NOTHING_ALLOWED = ForeignPolicy()
+"""For a manifest from anybody."""
 _SCHEMA_RULE = "objects that allow unknown fields"
 
 
@@ -66,8 +67,7 @@ def lint(
     *,
     known: Iterable[AgentSpec] = (),
     folder: Path | None = None,
-    foreign: bool = True,
-    modules: Sequence[str] = (),
+    policy: ForeignPolicy | None = NOTHING_ALLOWED,
     engine: str = "",
     model: str = "",
 ) -> Linted:
@@ -77,8 +77,7 @@ def lint(
         text: The manifest.
         known: The agents there are; they say which tags and names mean something.
         folder: Where files that it includes lie; None when it may include none.
-        foreign: It does not come with the server.
-        modules: Modules, with what is below them, whose functions a foreign manifest may name.
+        policy: What it may name of this machine; None for one that comes with the server.
         engine: Takes the place of the manifest's engine, unless empty.
         model: Takes the place of `settings.model`, unless empty.
     """
@@ -99,7 +98,7 @@ def lint(
         if not (_SCHEMA_RULE in message and any(path.startswith(str(place[0])) for path in told))
     ]
     if spec is not None and not any(finding.fatal for finding in findings):
-        findings += _about(read, spec, tuple(known), foreign=foreign, modules=modules)
+        findings += _about(read, spec, tuple(known), policy)
     merged = _merged(findings)
     fatal = any(finding.fatal for finding in merged)
     return Linted(spec=None if fatal else spec, findings=tuple(merged[:_MAX_FINDINGS]))
@@ -115,32 +114,6 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
         for first, *more in groups.values()
     ]
     return sorted(merged, key=lambda finding: (not finding.fatal, finding.line))
-
-
-def foreign_code(spec: AgentSpec, modules: Sequence[str]) -> Iterator[tuple[Place, str]]:
-    """Functions that a manifest from elsewhere would have this process run, and may not: where, and which.
-
-    An engine that runs the agent in a process of its own may be given any function; hooks and validators run here
-    whatever the engine is.
-
-    Args:
-        spec: The agent.
-        modules: Modules, with what is below them, whose functions may be named.
-    """
-    named: list[tuple[Place, str]] = []
-    if spec.engine == "python":
-        named.append((("settings", "callable"), str(spec.settings.get("callable", ""))))
-    if spec.output_hook is not None and not spec.output_hook.startswith(f"{_HOOKS}:"):
-        named.append((("output_hook",), spec.output_hook))
-    named += [
-        (("validators", index, "python"), validator.python)
-        for index, validator in enumerate(spec.validators)
-        if validator.python is not None
-    ]
-    for place, name in named:
-        module = name.partition(":")[0]
-        if not any(module == allowed or module.startswith(f"{allowed}.") for allowed in modules):
-            yield place, name
 
 
 def _overridden(raw: dict[str, Any], engine: str, model: str) -> dict[str, Any]:
@@ -162,7 +135,7 @@ def _weak_schemas(read: ManifestText, raw: Mapping[str, Any]) -> Iterator[Findin
 
 
 def _about(
-    read: ManifestText, spec: AgentSpec, known: tuple[AgentSpec, ...], *, foreign: bool, modules: Sequence[str]
+    read: ManifestText, spec: AgentSpec, known: tuple[AgentSpec, ...], policy: ForeignPolicy | None
 ) -> Iterator[Finding]:
     others = tuple(other for other in known if other.name != spec.name)
     yield from description_findings(read, spec, others)
@@ -170,13 +143,9 @@ def _about(
     yield from _sla_findings(read, spec)
     yield from _cel_findings(read, spec)
     yield from _neighbour_findings(read, spec, known)
-    blocked = list(foreign_code(spec, modules)) if foreign else []
-    for place, name in blocked:
-        message = (
-            f"{name} would run inside the server; name a function under the setting `agent_modules`, "
-            "or use engine process, which runs it in isolation"
-        )
-        yield read.finding("CODE_NOT_ALLOWED", message, place)
+    blocked = [] if policy is None else list(refusals(spec, policy))
+    for refusal in blocked:
+        yield read.finding(refusal.code, refusal.message, refusal.place)
     if not blocked:
         yield from _compile_findings(read, spec)
 

@@ -3,12 +3,16 @@
 Inputs are the examples of its input schema, the examples with one field made anew, and wholly generated ones.
 """
 
+import asyncio
+import json
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.canonical import canonical_json
+from agents.drift import Drift, drifts
 from agents.examples import input_examples
 from agents.generation import generate
 from agents.invocation import AgentContext, Engine, Invocation
@@ -16,14 +20,23 @@ from agents.registry import RegisteredAgent
 from agents.spec import ManifestInvalid
 from podium.errors import (
     AgentCrashed,
+    AgentOverLimit,
     AgentTimeout,
+    AgentUnreachable,
     DeviceOffline,
     InternalError,
     OutputContractBroken,
     PodiumError,
 )
 
-_BROKEN_PROMISES = (AgentCrashed, AgentTimeout, OutputContractBroken, InternalError, ManifestInvalid)
+_BROKEN_PROMISES = (
+    AgentCrashed,
+    AgentTimeout,
+    AgentOverLimit,
+    OutputContractBroken,
+    InternalError,
+    ManifestInvalid,
+)
 """What an agent must not do to any input its schema allows; every other Podium error is an honest refusal."""
 _MAX_SHOWN = 20
 
@@ -40,8 +53,12 @@ class ValidationReport:
     """Inputs refused with a typed error, by its code."""
     violations: tuple[str, ...]
     """Broken promises, in words; at most 20."""
-    drift: tuple[str, ...]
-    """Places whose type the schema leaves open or bends, and that came back with another type."""
+    drift: tuple[Drift, ...]
+    """Types that differ from those declared, the most frequent first; at most 20."""
+    broken: int = 0
+    """Inputs on which a promise was broken."""
+    cut_short: bool = False
+    """There was no time for all inputs."""
     skipped: str = ""
     """Why the agent was not run, where it was not."""
 
@@ -59,6 +76,8 @@ async def validate_agent(
     count: int = 25,
     seed: int = 0,
     allow_writes: bool = False,
+    left_s: Callable[[], float] = lambda: math.inf,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> ValidationReport:
     """Run an agent on about `count` generated inputs.
 
@@ -69,38 +88,83 @@ async def validate_agent(
         count: Inputs to generate, beside the examples.
         seed: The same seed generates the same inputs.
         allow_writes: Also run agents whose side effects are writes.
+        left_s: Seconds left for all of it; when they are over, the report says that it was cut short.
+        progress: Told how many inputs were tried, after each.
+
+    Raises:
+        AgentUnreachable: it runs elsewhere and cannot be reached.
     """
     if agent.spec.side_effects == "write" and not allow_writes:
         return _skipped(agent, "it writes; its schemas were checked, it was not run")
-    answered = 0
-    refused: Counter[str] = Counter()
-    violations: list[str] = []
-    seen: dict[str, set[str]] = {}
-    for inputs in generated_inputs(agent, count=count, seed=seed):
-        invocation = Invocation(spec=agent.spec, inputs=inputs, context=context, time_limit=agent.spec.sla.timeout)
+    trial = _Trial(agent)
+    for number, inputs in enumerate(generated_inputs(agent, count=count, seed=seed)):
+        # A copy: an agent that sorts a list in place must not change the examples that later inputs are made of.
+        given = canonical_json(inputs)
+        invocation = Invocation(
+            spec=agent.spec, inputs=json.loads(given), context=context, time_limit=agent.spec.sla.timeout
+        )
         try:
-            output = agent.contract.sanitise(await engine.invoke(invocation)).output
-            if broken := agent.contract.output_violations(output):
-                raise OutputContractBroken(broken[0], evidence=broken)
+            async with asyncio.timeout(max(0.0, left) if (left := left_s()) < math.inf else None):
+                raw = await engine.invoke(invocation)
+            trial.answer(agent.contract.sanitise(raw).output)
+        except TimeoutError:
+            trial.cut_short = True
+            break
         except DeviceOffline as error:
             return _skipped(agent, str(error))
+        except AgentUnreachable:
+            raise
         except _BROKEN_PROMISES as error:
-            given = canonical_json(inputs).decode()[:200]
-            violations.append(f"{error.code}: {str(error)[:300]} (input {given})")
+            trial.violations.append(f"{error.code}: {str(error)[:300]} (input {given.decode()[:200]})")
         except PodiumError as error:
-            refused[error.code] += 1
-        else:
-            answered += 1
-            for place, kind in _types(output, "$"):
-                seen.setdefault(place, set()).add(kind)
-    return ValidationReport(
-        agent=agent.spec.name,
-        version=agent.spec.version,
-        answered=answered,
-        refused=dict(sorted(refused.items())),
-        violations=tuple(violations[:_MAX_SHOWN]),
-        drift=tuple(_drift(agent.spec.output_schema, seen)[:_MAX_SHOWN]),
-    )
+            trial.refused[error.code] += 1
+        except Exception as error:  # noqa: BLE001 - engines and agents are foreign code
+            trial.violations.append(f"{type(error).__name__}: {str(error)[:300]} (input {given.decode()[:200]})")
+        progress(number + 1)
+    return trial.report()
+
+
+class _Trial:
+    """What was seen of one agent so far."""
+
+    def __init__(self, agent: RegisteredAgent) -> None:
+        self._agent = agent
+        self._drift: dict[tuple[str, str], Drift] = {}
+        self._seen: dict[str, set[str]] = {}
+        self.answered = 0
+        self.refused: Counter[str] = Counter()
+        self.violations: list[str] = []
+        self.cut_short = False
+
+    def answer(self, output: Mapping[str, Any]) -> None:
+        """Look at one sanitised output.
+
+        Raises:
+            OutputContractBroken: it breaks the schema.
+        """
+        for drift in drifts(self._agent.spec.output_schema, output):
+            first = self._drift.get((drift.kind, drift.place), replace(drift, times=0))
+            self._drift[drift.kind, drift.place] = replace(first, times=first.times + 1)
+        if broken := self._agent.contract.output_violations(output):
+            raise OutputContractBroken(broken[0], evidence=broken)
+        self.answered += 1
+        for place, kind in _types(output, "$"):
+            self._seen.setdefault(place, set()).add(kind)
+
+    def report(self) -> ValidationReport:
+        """How the agent behaved."""
+        spec = self._agent.spec
+        drift = [*self._drift.values(), *_open_places(spec.output_schema, self._seen)]
+        return ValidationReport(
+            agent=spec.name,
+            version=spec.version,
+            answered=self.answered,
+            refused=dict(sorted(self.refused.items())),
+            violations=tuple(self.violations[:_MAX_SHOWN]),
+            broken=len(self.violations),
+            drift=tuple(sorted(drift, key=lambda one: (-one.times, one.place, one.kind))[:_MAX_SHOWN]),
+            cut_short=self.cut_short,
+        )
 
 
 def generated_inputs(agent: RegisteredAgent, *, count: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -139,16 +203,12 @@ def _types(value: Any, place: str) -> Iterator[tuple[str, str]]:
         yield place, next(name for kind, name in kinds if isinstance(value, kind))
 
 
-def _drift(schema: Mapping[str, Any], seen: Mapping[str, set[str]]) -> list[str]:
-    drifted = []
+def _open_places(schema: Mapping[str, Any], seen: Mapping[str, set[str]]) -> Iterator[Drift]:
+    """Places whose type the schema leaves open, and that came back with several."""
     for place, kinds in sorted(seen.items()):
-        declared = _declared(schema, place)
-        if declared == {"integer"} and "number" in kinds:
-            # 2.0 satisfies `integer` in JSON Schema and is another thing to most readers of JSON.
-            drifted.append(f"{place} is declared an integer and came with a decimal point")
-        elif not declared and len({"number" if kind == "integer" else kind for kind in kinds}) > 1:
-            drifted.append(f"{place} came as {' and '.join(sorted(kinds))}, and the schema does not say which")
-    return drifted
+        if not _declared(schema, place) and len({"number" if kind == "integer" else kind for kind in kinds}) > 1:
+            message = f"came as {' and '.join(sorted(kinds))}, and the schema does not say which"
+            yield Drift(kind="SEVERAL_TYPES", place=place, message=message)
 
 
 def _declared(schema: Any, place: str) -> set[str]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents.manifest_lint import Linted, foreign_code, lint
+from agents.foreign_code import ForeignPolicy
+from agents.manifest_lint import Linted, lint
 from agents.manifest_text import MAX_BYTES
 from agents.pack import ATOMIC_FOLDER, PACKS_FOLDER, load_atomic, load_packs
 from agents.schema_lint import accepts_anything
@@ -36,11 +37,11 @@ output_schema:
   required: [degrees, confidence_score, sources]
   additionalProperties: false
 """
-MODULES = ("tests.unit.agents",)
+POLICY = ForeignPolicy(modules=("tests.unit.agents",))
 
 
 def _lint(text: str = GOOD, **more: Any) -> Linted:
-    return lint(text, **{"modules": MODULES, **more})
+    return lint(text, **{"policy": POLICY, **more})
 
 
 def _changed(old: str, new: str) -> str:
@@ -156,29 +157,6 @@ def test_a_version_may_not_do_more_than_the_one_it_stands_beside() -> None:
     assert finding.code == "VERSION_WIDENS"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        'settings: {callable: "os:system"}',
-        'settings: {callable: "tests.unit.agents_evil:f"}',
-        'settings: {callable: "tests.unit.agents.specs:echo"}\noutput_hook: "subprocess:run"',
-        'settings: {callable: "tests.unit.agents.specs:echo"}\nvalidators: [{name: v, python: "shutil:rmtree"}]',
-    ],
-)
-def test_a_foreign_manifest_names_no_function_of_the_server(line: str) -> None:
-    text = _changed('settings: {callable: "tests.unit.agents.specs:echo"}', line)
-    assert [finding.code for finding in _lint(text).fatal] == ["CODE_NOT_ALLOWED"]
-    assert "CODE_NOT_ALLOWED" in {finding.code for finding in _lint(GOOD, modules=()).fatal}
-
-
-def test_hooks_and_checks_run_in_the_server_whatever_the_engine() -> None:
-    spec = _lint().demand()
-    elsewhere = spec.model_copy(update={"engine": "device", "output_hook": "os:system"})
-    assert [name for _, name in foreign_code(elsewhere, ())] == ["os:system"]
-    ours = spec.model_copy(update={"engine": "device", "output_hook": "agents.output_hooks:unwrap_fenced_json"})
-    assert not list(foreign_code(ours, ()))
-
-
 def test_engine_and_model_may_be_replaced() -> None:
     text = _changed('settings: {callable: "tests.unit.agents.specs:echo"}\n', "")
     assert lint(text, engine="device").demand().engine == "device"
@@ -196,7 +174,7 @@ SHIPPED = [
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
 def test_nothing_refuses_a_shipped_manifest(path: Path) -> None:
     known = [*load_atomic(), *(spec for pack in load_packs() for spec in pack.specs)]
-    linted = lint(path.read_text("utf-8"), known=known, folder=path.parent, foreign=False)
+    linted = lint(path.read_text("utf-8"), known=known, folder=path.parent, policy=None)
     assert not linted.fatal
     assert linted.spec is not None
 
@@ -204,8 +182,10 @@ def test_nothing_refuses_a_shipped_manifest(path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "anything"),
     [
-        (".*", True), ("^.*$", True), (r"[\s\S]*", True), ("", True), (".+", True), ("(.|\\n)*", True),
-        ("^", True), ("a*", True), (r"^[a-z]+$", False), (r"\S", False), ("^(a+)+$", False), ("(", False), ("^.{1,3}$", False),
+        (".*", True), ("^.*$", True), (r"[\s\S]*", True), ("", True), (".+", True),
+        ("(.|\\n)*", True),
+        ("^", True), ("a*", True), (r"^[a-z]+$", False), (r"\S", False), ("^(a+)+$", False),
+        ("(", False), ("^.{1,3}$", False),
     ],
 )  # fmt: skip
 def test_patterns_that_accept_anything(pattern: str, anything: bool) -> None:

@@ -170,10 +170,11 @@ def test_validation_reports_type_drift() -> None:
         "test_packs:drifts", output_schema=output_schema({"said": {"type": "integer"}, "loose": {}})
     )
     assert report.passed
-    assert report.drift == (
-        "$.loose came as integer and string, and the schema does not say which",
-        "$.said is declared an integer and came with a decimal point",
-    )
+    found = {(drift.kind, drift.place): drift.message for drift in report.drift}
+    assert found == {
+        ("SEVERAL_TYPES", "$.loose"): "came as integer and string, and the schema does not say which",
+        ("INTEGER_WITH_POINT", "$.said"): "is declared an integer and came with a decimal point: 2.0",
+    }
 
 
 def test_an_agent_that_writes_is_not_run() -> None:
