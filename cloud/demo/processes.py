@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from podium.errors import ServerUnavailable, TimeLimitExceeded
 from podium.link import Address
+from podium.link.tokens import token_of
 
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
@@ -26,6 +27,8 @@ class Cloud:
 
     address: Address
     ca_file: Path
+    token_file: Path
+    """The operator's token."""
 
 
 @contextmanager
@@ -43,7 +46,9 @@ def running_cloud(data: Path) -> Iterator[Cloud]:
             raise ServerUnavailable(f"the cloud did not start; see {log}")
         ca_file = data / "tls" / "ca.pem"
         target = first.removeprefix(_LISTENING).strip()
-        yield Cloud(address=Address.of(target, ca_file), ca_file=ca_file)
+        token_file = data / "operator.token"
+        address = Address.of(target, ca_file, token=token_of(token_file))
+        yield Cloud(address=address, ca_file=ca_file, token_file=token_file)
 
 
 class WatchingDevice:
@@ -83,7 +88,9 @@ def running_device(cloud: Cloud, folder: Path, log: Path) -> Iterator[WatchingDe
     """Start `podium edge run --watch` on a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
     arguments = ["edge", "run", "--watch", str(folder), "--server", cloud.address.target]
-    arguments += ["--ca", str(cloud.ca_file), "--device", "demo-scanner", "--json"]
+    # Not enrolled: it stands in for a device with the operator's token, as one tries a device out.
+    arguments += ["--ca", str(cloud.ca_file), "--token-file", str(cloud.token_file)]
+    arguments += ["--device", "demo-scanner", "--json"]
     with _process(arguments, log) as process:
         yield WatchingDevice(process, folder, log)
 

@@ -22,6 +22,7 @@ from bench.invoice_layouts.typefaces import load
 from edge.watching import STATE_FILE
 from podium.client import Client
 from podium.link import Address
+from podium.link.tokens import token_of
 from tests.cases.files import SAMPLES, bad_files
 from tests.cases.pages import INVOICE, ROOT, small_invoice
 from tests.integration.server import ServerProcess
@@ -52,6 +53,10 @@ class Cloud:
     def ca(self) -> Path:
         return self.folder / "data" / "tls" / "ca.pem"
 
+    @property
+    def token_file(self) -> Path:
+        return self.folder / "data" / "operator.token"
+
     def kill_and_restart(self) -> None:
         self.process.kill()
         self.restart()
@@ -61,7 +66,7 @@ class Cloud:
         self.process.start()
 
     def client(self) -> Client:
-        return Client(Address.of(self.target, self.ca))
+        return Client(Address.of(self.target, self.ca, token=token_of(self.token_file)))
 
     def task_ids(self) -> set[str]:
         with self.client() as client:
@@ -136,7 +141,8 @@ def edge(cloud: Cloud) -> Iterator[Any]:
     started: list[Edge] = []
 
     def start(*arguments: str, ca: Path | None = None) -> Edge:
-        started.append(Edge("--server", cloud.target, "--ca", str(ca or cloud.ca), "--json", *arguments))
+        reach = ["--server", cloud.target, "--ca", str(ca or cloud.ca), "--token-file", str(cloud.token_file)]
+        started.append(Edge(*reach, "--json", *arguments))
         return started[-1]
 
     yield start
@@ -252,7 +258,7 @@ def _podium(*arguments: str, cloud: Cloud) -> "subprocess.CompletedProcess[str]"
     return subprocess.run(
         [
             *(sys.executable, "-m", "podium.cli", *arguments),
-            *("--server", cloud.target, "--ca", str(cloud.ca), "--json"),
+            *("--server", cloud.target, "--ca", str(cloud.ca), "--token-file", str(cloud.token_file), "--json"),
         ],
         capture_output=True,
         text=True,

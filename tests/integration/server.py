@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ import grpc
 from cloud.app import App, build
 from cloud.settings import load_settings
 from podium.link import Address, channel_options
+from podium.link.tokens import token_of
 
 ROOT = Path(__file__).parents[2]
 PACKS = Path(__file__).parent / "packs"
@@ -32,12 +33,24 @@ class Running:
     data: Path
     app: App
 
+    @property
+    def token_file(self) -> Path:
+        """The operator's token, which a server with TLS asks for."""
+        return self.data / "operator.token"
+
+    def tls_address(self, token: str | None = None) -> Address:
+        """Of a server with TLS, with the operator's token or another one."""
+        given = token_of(self.token_file) if token is None else token
+        return Address.of(self.address, self.data / "tls" / "ca.pem", token=given)
+
     def channel(self) -> grpc.Channel:
         return grpc.insecure_channel(self.address, options=channel_options())
 
 
 @contextmanager
-def serving(data: Path, **settings: Any) -> Iterator[Running]:
+def serving(
+    data: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC), **settings: Any
+) -> Iterator[Running]:
     """A server of the test packs without TLS, on a thread of its own."""
     flags = {"listen": "127.0.0.1:0", "insecure_loopback": True, "packs": PACKS, "grace_seconds": 5, "data": data}
     loaded = load_settings(flags=flags | settings, environment={}).settings
@@ -47,7 +60,7 @@ def serving(data: Path, **settings: Any) -> Iterator[Running]:
 
     async def run() -> None:
         stop = asyncio.Event()
-        async with build(loaded, lambda: datetime.now(UTC)) as app:
+        async with build(loaded, clock) as app:
             started.append((app, asyncio.get_running_loop(), stop))
             ready.set()
             await stop.wait()
@@ -110,7 +123,8 @@ class ServerProcess:
     def address(self) -> Address:
         """As its server.json says."""
         entry = json.loads((self.data / "server.json").read_text())
-        return Address.of(entry["address"], Path(entry["ca"]) if entry["ca"] else None)
+        ca = Path(entry["ca"]) if entry["ca"] else None
+        return Address.of(entry["address"], ca, token=token_of(Path(entry["token"])) if entry["token"] else "")
 
     def kill(self) -> None:
         """`kill -9`."""

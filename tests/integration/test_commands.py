@@ -33,7 +33,8 @@ def reach(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         case "tls":
             with serving(data, insecure_loopback=False) as server:
                 ca = str(data / "tls" / "ca.pem")
-                yield ["--server", server.address, "--ca", ca, "--data", elsewhere]
+                token = ["--token-file", str(server.token_file)]
+                yield ["--server", server.address, "--ca", ca, *token, "--data", elsewhere]
     assert not Path(elsewhere).exists(), "a named server needs no data directory here"
 
 

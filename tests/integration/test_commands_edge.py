@@ -21,7 +21,8 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def reach(cloud: Running) -> list[str]:
-    return ["--server", cloud.address, "--ca", str(cloud.data / "tls" / "ca.pem")]
+    ca, token = str(cloud.data / "tls" / "ca.pem"), str(cloud.token_file)
+    return ["--server", cloud.address, "--ca", ca, "--token-file", token]
 
 
 def test_a_clean_invoice_is_read_checked_and_printed(reach: list[str]) -> None:

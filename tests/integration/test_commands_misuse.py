@@ -95,6 +95,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
     promised = ["serve", "plan", "submit", "validate", "health-check", "debug", "reward-debug", "demo"]
     promised += [f"task {name}" for name in ["get", "list", "watch", "answer", "cancel", "diagnose", "timeline"]]
     promised += ["agents list", "review list", "review resolve", "config show", "edge run"]
+    promised += ["token issue", "token revoke"]
     assert sorted(" ".join(path) for path, _ in COMMANDS) == sorted(promised)
 
 
@@ -153,7 +154,8 @@ def test_why_tls_fails_is_said_in_words(tmp_path: Path) -> None:
         def listed(*reach: str) -> Ran:
             return podium("task", "list", "--json", "--data", str(tmp_path / "none"), "--server", *reach)
 
-        assert listed(server.address, "--ca", own_ca).status == 0
+        assert listed(server.address, "--ca", own_ca).error["code"] == "UNAUTHENTICATED"
+        assert listed(server.address, "--ca", own_ca, "--token-file", str(server.token_file)).status == 0
         assert "without TLS" in listed(server.address).error["message"]
         assert "does not speak TLS" in listed(plain.address, "--ca", own_ca).error["message"]
         with serving(tmp_path / "stranger", insecure_loopback=False):

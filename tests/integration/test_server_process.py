@@ -32,7 +32,8 @@ def test_a_server_says_where_it_is_works_and_ends_gracefully_in_the_middle_of_a_
     server = ServerProcess(tmp_path / "data").start()
     assert re.fullmatch(r"listening on 127\.0\.0\.1:[1-9]\d*", server.first_line)
     entry = json.loads((server.data / "server.json").read_text())
-    assert entry == {"address": server.target, "ca": None, "tls": False, "pid": server.process.pid}
+    nothing = {"machines": None, "ca": None, "token": None}
+    assert entry == {"address": server.target, "tls": False, "pid": server.process.pid} | nothing
 
     second = _command("serve", "--listen", "127.0.0.1:0", data=server.data)
     assert (second.returncode, second.stdout) == (1, "")
@@ -66,7 +67,8 @@ def test_without_the_flag_a_server_speaks_tls_that_its_own_authority_vouches_for
     with Client(server.address) as client:
         assert client.list().tasks == []
     port = server.target.rpartition(":")[2]
-    with Client(Address.of(f"localhost:{port}", server.data / "tls" / "ca.pem")) as client:
+    token = (server.data / "operator.token").read_text().strip()
+    with Client(Address.of(f"localhost:{port}", server.data / "tls" / "ca.pem", token=token)) as client:
         assert client.list().tasks == []
     with grpc.insecure_channel(server.target) as channel, pytest.raises(grpc.RpcError) as caught:
         health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
