@@ -18,6 +18,7 @@ from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
 from cloud.access import Access
+from cloud.artefact_audit import ArtefactAudit
 from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.audit import LedgerAuditLog
 from cloud.blobs import BlobLimits, BlobStore
@@ -28,6 +29,8 @@ from cloud.inbox import SqliteInbox
 from cloud.intake import Intake
 from cloud.lock import DataLock
 from cloud.machines import Machines
+from cloud.registering import Registrar, trial_settings
+from cloud.registrations import REGISTRATIONS, Registrations
 from cloud.reports import ReportingRunner
 from cloud.services.blob import BlobService
 from cloud.services.edge import EdgeService
@@ -116,6 +119,11 @@ class App:
         limits = BlobLimits(blob_bytes=settings.blob_max_bytes, all_bytes=settings.blobs_max_bytes)
         blobs = BlobStore(data / "blobs", limits, now=clock())
         specialists = load_specialists(settings.packs)
+        registrations = Registrations(
+            data / REGISTRATIONS, specialists.registry, audit_log, clock=clock, new_id=_new_id
+        )
+        self._exits.callback(registrations.close)
+        registrations.load(settings.foreign_policy)
         resources = build_resources(specialists.packs, data, {AUDIT_LOG: audit_log, BLOBS: blobs})
         python = PythonEngine(resources, threads=settings.agent_threads)
         self._exits.callback(python.close)
@@ -123,6 +131,8 @@ class App:
         self._exits.callback(artefacts.close)
         onnx = OnnxEngine(resources, registry=artefacts, threads=settings.agent_threads)
         self._exits.callback(onnx.close)
+        copying = asyncio.create_task(ArtefactAudit(artefacts, audit_log).follow())
+        self._exits.push_async_callback(_ended, copying)
         desk = TaskDesk(self.bus, specialists.registry, clock)
         access = Access.open(
             settings, clock, private_token=self._private_token, check_machine=machines.revocations.check
@@ -168,7 +178,17 @@ class App:
         task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)
         blob_pb2_grpc.add_BlobServiceServicer_to_server(BlobService(blobs), server)
         edge_pb2_grpc.add_EdgeServiceServicer_to_server(EdgeService(hub), server)
-        registry_pb2_grpc.add_RegistryServiceServicer_to_server(RegistryService(specialists.registry), server)
+        registrar = Registrar(
+            specialists.registry,
+            registrations,
+            engines,
+            policy=settings.foreign_policy,
+            clock=clock,
+            trial=trial_settings(settings.trial_inputs, settings.trial_seconds, settings.call_limit_seconds),
+        )
+        registry_pb2_grpc.add_RegistryServiceServicer_to_server(
+            RegistryService(specialists.registry, registrations, registrar), server
+        )
         review_pb2_grpc.add_ReviewServiceServicer_to_server(
             ReviewService(self.bus, specialists.registry, desk), server
         )

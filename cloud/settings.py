@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from agents.foreign_code import ForeignPolicy
 from podium.errors import InvalidRequest
 from podium.link import is_loopback
 
@@ -57,6 +58,15 @@ class Settings(BaseModel):
     workers: int = Field(1, ge=1, le=64, description="workers in this process")
     tasks_per_worker: int = Field(8, ge=1, le=1000, description="tasks a worker runs at once")
     agent_threads: int = Field(4, ge=1, le=256, description="threads that run agents")
+    agent_modules: str = Field(
+        "", description="modules whose functions registered agents may run inside the server, a,b; none if empty"
+    )
+    agent_folders: str = Field("", description="folders that registered agents may be given, /a,/b; none if empty")
+    agent_variables: str = Field(
+        "", description="environment variables that registered agents may name besides PODIUM_AGENT_*, A,B"
+    )
+    trial_inputs: int = Field(25, ge=1, le=10_000, description="inputs that an agent is tried on when registered")
+    trial_seconds: float = Field(15, gt=0, le=600, description="longest time for such a trial")
     max_interruptions: int = Field(
         3, ge=0, le=1000, description="how often a step is started again after the server died while it ran"
     )
@@ -131,6 +141,15 @@ class Settings(BaseModel):
         return f"{host}:{int(port) + 1 if int(port) else 0}"
 
     @property
+    def foreign_policy(self) -> ForeignPolicy:
+        """What registered agents may name of this machine."""
+        return ForeignPolicy(
+            modules=_listed(self.agent_modules),
+            folders=tuple(map(Path, _listed(self.agent_folders))),
+            environment=_listed(self.agent_variables),
+        )
+
+    @property
     def grace(self) -> timedelta:
         """`grace_seconds`."""
         return timedelta(seconds=self.grace_seconds)
@@ -166,6 +185,10 @@ class Loaded:
             name: {"value": values[name], "source": self.sources[name], "meaning": field.description or ""}
             for name, field in Settings.model_fields.items()
         }
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(entry for part in text.split(",") if (entry := part.strip()))
 
 
 def load_settings(

@@ -1,12 +1,18 @@
-"""`RegistryService`: says which agents there are."""
+"""`RegistryService`: says which agents there are, takes new ones in, switches and weighs them."""
 
+import asyncio
 from typing import Any
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
 
 from agents.canonical import canonical_json
+from agents.manifest_text import Finding
 from agents.registry import AgentRegistry, RegisteredAgent
+from cloud.auth.principal import current_principal
+from cloud.registering import Registrar
+from cloud.registrations import Registrations
+from podium.errors import InvalidRequest
 from podium.v1 import agent_pb2, registry_pb2, registry_pb2_grpc
 
 _SIDE_EFFECTS = {
@@ -14,6 +20,7 @@ _SIDE_EFFECTS = {
     "read": agent_pb2.SIDE_EFFECTS_READ,
     "write": agent_pb2.SIDE_EFFECTS_WRITE,
 }
+_ENDPOINTS = ("address", "endpoint", "url", "card", "base_url")
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -21,8 +28,10 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
     """See `podium/v1/registry.proto`."""
 
-    def __init__(self, registry: AgentRegistry) -> None:
+    def __init__(self, registry: AgentRegistry, registrations: Registrations, registrar: Registrar) -> None:
         self._registry = registry
+        self._registrations = registrations
+        self._registrar = registrar
 
     async def ListAgents(  # noqa: N802 - gRPC's name
         self, request: registry_pb2.ListAgentsRequest, context: Context
@@ -35,7 +44,55 @@ class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
         self, request: registry_pb2.GetAgentRequest, context: Context
     ) -> registry_pb2.GetAgentResponse:
         """One agent; the serving version when none is named."""
-        return registry_pb2.GetAgentResponse(agent=describe(self._registry.get(request.name, request.version)))
+        agent = self._registry.get(request.name, request.version)
+        return registry_pb2.GetAgentResponse(
+            agent=describe(agent), manifest_json=canonical_json(agent.spec.manifest())
+        )
+
+    async def RegisterAgent(  # noqa: N802 - gRPC's name
+        self, request: registry_pb2.RegisterAgentRequest, context: Context
+    ) -> registry_pb2.RegisterAgentResponse:
+        """Look an agent over, try it, keep it."""
+        registered = await self._registrar.register(
+            request.manifest_yaml,
+            engine=request.engine,
+            model=request.model,
+            dry_run=request.dry_run,
+            trial_count=request.trial_count,
+            by=current_principal().caller,
+        )
+        report = registered.report
+        return registry_pb2.RegisterAgentResponse(
+            agent=describe(registered.agent),
+            findings=map(_finding, registered.findings),
+            answered=report.answered,
+            refused=sum(report.refused.values()),
+        )
+
+    async def SetAgentEnabled(  # noqa: N802 - gRPC's name
+        self, request: registry_pb2.SetAgentEnabledRequest, context: Context
+    ) -> registry_pb2.SetAgentEnabledResponse:
+        """Take an agent out of service, or back in."""
+        agents = await asyncio.to_thread(
+            self._registrations.set_enabled,
+            request.name,
+            request.version,
+            request.enabled,
+            by=current_principal().caller,
+        )
+        return registry_pb2.SetAgentEnabledResponse(agents=map(describe, agents))
+
+    async def SetAgentWeights(  # noqa: N802 - gRPC's name
+        self, request: registry_pb2.SetAgentWeightsRequest, context: Context
+    ) -> registry_pb2.SetAgentWeightsResponse:
+        """Share calls among versions."""
+        weights = {item.version: item.weight for item in request.weights}
+        if len(weights) != len(request.weights):
+            raise InvalidRequest("a version is listed twice", field="weights")
+        agents = await asyncio.to_thread(
+            self._registrations.set_weights, request.name, weights, by=current_principal().caller
+        )
+        return registry_pb2.SetAgentWeightsResponse(agents=map(describe, agents))
 
 
 def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
@@ -43,7 +100,7 @@ def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
     spec = agent.spec
     timeout = Duration()
     timeout.FromTimedelta(spec.sla.timeout)
-    return agent_pb2.AgentDescription(
+    described = agent_pb2.AgentDescription(
         name=spec.name,
         version=spec.version,
         description=spec.description,
@@ -56,4 +113,23 @@ def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
         engine=spec.engine,
         pack=agent.pack,
         enabled=agent.enabled,
+        weight=agent.weight,
+        manifest_sha256=agent.manifest_sha256,
+        endpoint=next((str(spec.settings[key]) for key in _ENDPOINTS if spec.settings.get(key)), ""),
+    )
+    if spec.handovers:
+        described.handovers_json = canonical_json([one.model_dump(mode="json") for one in spec.handovers])
+    if agent.registration is not None:
+        described.registered_by = agent.registration.by
+        described.register_time.FromDatetime(agent.registration.at)
+    return described
+
+
+def _finding(finding: Finding) -> registry_pb2.ManifestFinding:
+    return registry_pb2.ManifestFinding(
+        code=finding.code,
+        message=finding.message,
+        line=finding.line,
+        path=finding.path,
+        fatal=finding.fatal,
     )
