@@ -131,8 +131,9 @@ class App:
         self._exits.callback(artefacts.close)
         onnx = OnnxEngine(resources, registry=artefacts, threads=settings.agent_threads)
         self._exits.callback(onnx.close)
-        copying = asyncio.create_task(ArtefactAudit(artefacts, audit_log).follow())
-        self._exits.push_async_callback(_ended, copying)
+        recording = ArtefactAudit(artefacts, audit_log)
+        recording.start()
+        self._exits.push_async_callback(recording.close)
         desk = TaskDesk(self.bus, specialists.registry, clock)
         access = Access.open(
             settings, clock, private_token=self._private_token, check_machine=machines.revocations.check

@@ -119,10 +119,10 @@ class ArtefactRegistry:
         with self._database.reading() as connection:
             return rows.current(connection, name)
 
-    def changes(self, name: Name | None = None) -> tuple[Change, ...]:
-        """Moves of current versions, of one name or all, oldest first."""
+    def changes(self, name: Name | None = None, *, after: int = 0) -> tuple[Change, ...]:
+        """Moves of current versions after a number, of one name or all, oldest first."""
         with self._database.reading() as connection:
-            return rows.changes(connection, name)
+            return rows.changes(connection, name, after)
 
     def succession(self, name: Name) -> tuple[str, ...]:
         """The current version and those a rollback would try, newest first."""

@@ -106,11 +106,12 @@ def names(connection: sqlite3.Connection) -> tuple[Name, ...]:
     return tuple(Name(kind=kind, name=name) for kind, name in rows)
 
 
-def changes(connection: sqlite3.Connection, name: Name | None) -> tuple[Change, ...]:
-    """Moves of current versions, oldest first."""
+def changes(connection: sqlite3.Connection, name: Name | None, after: int = 0) -> tuple[Change, ...]:
+    """Moves of current versions after a number, oldest first."""
     kind, text = (None, None) if name is None else (name.kind, name.name)
     rows = connection.execute(
-        f"{_CHANGE} WHERE (?1 IS NULL OR (kind = ?1 AND name = ?2)) ORDER BY sequence", (kind, text)
+        f"{_CHANGE} WHERE sequence > ?3 AND (?1 IS NULL OR (kind = ?1 AND name = ?2)) ORDER BY sequence",
+        (kind, text, after),
     ).fetchall()
     return tuple(_change(row) for row in rows)
 
