@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from podium.errors import InvalidRequest
 from tools.ledger.errors import Damage, LedgerCorrupt
 from tools.ledger.record import EMPTY, MAX_LINE_BYTES, Head, fault, key_of, parse
 
@@ -45,7 +46,10 @@ def segment_path(folder: Path, first: int) -> Path:
 
 def segments(folder: Path) -> list[tuple[int, Path]]:
     """The files in order, each with the number of its first entry, as its name says."""
-    found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
+    try:
+        found = [(_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
+    except OSError as error:
+        raise _unreadable(folder, error) from error
     return sorted((int(name[1]), path) for name, path in found if name is not None)
 
 
@@ -72,15 +76,19 @@ class Walk:
 
         Raises:
             LedgerCorrupt: at the first place that is not as it was written.
+            InvalidRequest: a file cannot be read by this user, or the disk does not give it.
         """
         files = [(number, path) for number, path in segments(self._folder) if number >= self._first]
         expected = self._first
         for position, (number, path) in enumerate(files):
             if number != expected:
                 raise self._corrupt(None, 0, 0, expected, f"entries {expected} to {number - 1} are missing")
-            for record in self._segment(path, expected, last=position == len(files) - 1):
-                yield record
-                expected = record.sequence + 1
+            try:
+                for record in self._segment(path, expected, last=position == len(files) - 1):
+                    yield record
+                    expected = record.sequence + 1
+            except OSError as error:
+                raise _unreadable(path, error) from error
         if not files and self._first > 1:
             raise self._corrupt(None, 0, 0, self._first, "its file is missing")
 
@@ -113,6 +121,14 @@ class Walk:
             segment=path.name if path else "", offset=offset, length=length, sequence=sequence, reason=reason
         )
         return LedgerCorrupt(self._folder, damage)
+
+
+def _unreadable(path: Path, error: OSError) -> InvalidRequest:
+    return InvalidRequest(
+        f"{path} cannot be read: {error.strerror}",
+        field="ledger",
+        next_step="Run the command as the user who writes the ledger; if that does not help, check the disk.",
+    )
 
 
 def _misplaced(found: re.Match[bytes], expected: int, previous: bytes | None) -> str:

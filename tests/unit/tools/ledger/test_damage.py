@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.errors import InvalidRequest
 from tests.fakes.ledgers import open_ledger, segment_files
 from tools.ledger.errors import Damage, LedgerCorrupt
 from tools.ledger.ledger import INDEX_FILE
@@ -104,6 +105,16 @@ def test_a_missing_file_is_told(folder: Path) -> None:
         assert (damage.segment, damage.sequence) == ("", first)
         assert damage.reason == f"entries {first} to {last} are missing"
         path.write_bytes(kept)
+
+
+def test_a_file_that_the_system_does_not_give_is_told(folder: Path) -> None:
+    path = segment_files(folder)[1]
+    path.unlink()
+    path.mkdir()
+    for read in (verify, lambda folder: list(entries(folder))):
+        with pytest.raises(InvalidRequest, match=f"{path.name} cannot be read") as refused:
+            read(folder)
+        assert refused.value.field == "ledger"
 
 
 def test_an_entry_of_another_ledger_does_not_fit(folder: Path, tmp_path: Path) -> None:
