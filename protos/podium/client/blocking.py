@@ -20,17 +20,16 @@ from podium.client.messages import (
     token_request,
     upload_chunks,
 )
+from podium.client.registry import RegistryCalls
 from podium.errors import ServerUnavailable
 from podium.link import DEFAULT_DEADLINE, Address, sync_channel, unreachable
 from podium.rpc_status import from_rpc_error
 from podium.status import ENDED, WAITS_FOR_PERSON, Priority, ReviewVerdict, TaskStatus
 from podium.v1 import (
-    agent_pb2,
     blob_pb2,
     blob_pb2_grpc,
     identity_pb2,
     identity_pb2_grpc,
-    registry_pb2,
     registry_pb2_grpc,
     review_pb2,
     review_pb2_grpc,
@@ -40,7 +39,7 @@ from podium.v1 import (
 )
 
 
-class Client:
+class Client(RegistryCalls):
     """Speaks to one server; every call has a deadline and raises errors of `podium.errors`.
 
     Safe to share between threads. Reads and submissions are retried by gRPC while the server is unavailable.
@@ -199,12 +198,6 @@ class Client:
         with _typed_errors(self._address):
             for response in self._blobs.Download(request, timeout=10 * self._deadline_s):
                 yield response.data
-
-    def agents(self, pack: str = "") -> Sequence[agent_pb2.AgentDescription]:
-        """The registered agents, sorted by name."""
-        request = registry_pb2.ListAgentsRequest(pack=pack)
-        with _typed_errors(self._address):
-            return self._registry.ListAgents(request, timeout=self._deadline_s).agents
 
     def reviews(self) -> Sequence[review_pb2.Review]:
         """What waits for a person, oldest first."""

@@ -7,6 +7,7 @@ import pytest
 
 from podium.client import AsyncClient, Client
 from podium.client.messages import CHUNK_BYTES, Countdown, blob_of, submit_request, upload_chunks
+from podium.client.registry import AsyncRegistryCalls, RegistryCalls
 from podium.errors import InvalidRequest
 
 
@@ -19,6 +20,9 @@ def test_the_clients_are_twins():
         }
 
     assert offered(Client) == offered(AsyncClient)
+    assert offered(RegistryCalls) == offered(AsyncRegistryCalls)
+    assert issubclass(Client, RegistryCalls)
+    assert issubclass(AsyncClient, AsyncRegistryCalls)
     assert all(member.__doc__ for name, member in vars(Client).items() if not name.startswith("_"))
 
 
