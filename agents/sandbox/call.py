@@ -51,7 +51,7 @@ class Call:
             StreamEnded: the server went away.
         """
         agent = self._agent
-        if _readable(agent.answers):
+        if agent.served and _readable(agent.answers):
             raise Ended("stale", reason="it wrote although nobody had asked")
         self._request = memoryview(LENGTH.pack(len(payload)) + payload)
         for fd in (self._server, agent.answers, agent.noise):

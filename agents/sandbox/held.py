@@ -34,6 +34,8 @@ class Agent:
     cpu_seconds: float
     keeps_processes: bool
     """A program may keep some of its own from call to call; a function may leave none behind."""
+    served: bool = False
+    """It has answered a call; before that, what it writes or that it ends is its answer to the first."""
     noise_bytes: int = 0
     peak_bytes: int = 0
     status: int | None = None
@@ -55,14 +57,14 @@ class Agent:
     def freeze(self) -> None:
         """Between two calls nothing of it runs, whatever threads or processes it has left."""
         frozen: set[int] = set()
-        while fresh := {self.pid, *tree_use(os.getpid()).pids} - frozen:
+        while fresh := set(tree_use(os.getpid()).pids) - frozen:
             for pid in fresh:
                 _signal(pid, signal.SIGSTOP)
             frozen |= fresh
 
     def thaw(self) -> None:
         """It runs on."""
-        for pid in {self.pid, *tree_use(os.getpid()).pids}:
+        for pid in tree_use(os.getpid()).pids:
             _signal(pid, signal.SIGCONT)
 
     def crash(self) -> Ended:

@@ -160,10 +160,11 @@ def _close(fd: int) -> None:
 def _serve(agent: Agent) -> None:
     while True:
         call, payload = read_message(_SERVER_IN)
-        if agent.gone():
+        if agent.served and agent.gone():
             raise Ended("stale", reason="it ended between two calls")
         agent.thaw()
         reply, answer = Call(agent, call, server=_SERVER_IN).carried_out(payload)
+        agent.served = True
         agent.freeze()
         _say(reply, answer)
 
