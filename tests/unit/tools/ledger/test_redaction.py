@@ -48,10 +48,13 @@ def test_nothing_is_left_to_try_a_guess_on(tmp_path: Path) -> None:
 
 
 def test_an_entry_of_the_last_file_can_be_redacted_and_writing_goes_on(tmp_path: Path) -> None:
-    with _filled(tmp_path, 2) as ledger:
+    with open_ledger(tmp_path) as ledger:
+        ledger.append({"secret": "patient 0"})
+        ledger.append({"secret": "patient 1"})
         ledger.redact(1, reason="r", by="b")
         ledger.redact(2, reason="r", by="b")
         assert ledger.append({"after": 1}).sequence == 5
+    assert len(segment_files(tmp_path)) == 1
     found = verify(tmp_path)
     assert (found.damage, found.redacted, found.head.sequence) == (None, 2, 5)
     with open_ledger(tmp_path) as ledger:
