@@ -4,18 +4,22 @@ TLS has checked by then that our authority signed the certificate and that its t
 know is here: revoked, replaced by a newer one, or not on record.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from cloud.identity.records import CertificateState, IssuedCertificate
 from cloud.identity.store import IdentityStore
+from podium.errors import PodiumError
 from podium.link.certificates import (
     CertificateExpired,
     CertificateRevoked,
     CertificateSuperseded,
     CertificateUnknown,
 )
+
+_LOG = logging.getLogger(__name__)
 
 OVERLAP = timedelta(seconds=20)
 """How long calls with the old certificate are still served once the new one is in use: a machine's processes do
@@ -136,7 +140,11 @@ class Revocations:
             if due:
                 self._flushed = now
         if due:
-            self.flush()
+            try:
+                self.flush()
+            except PodiumError as error:
+                # Nobody is turned away because it cannot be written down that they came.
+                _LOG.error("when machines were last seen is not on record: %s", error.code)
 
 
 def _told(moment: datetime) -> str:

@@ -1,0 +1,155 @@
+"""What is asked at every call."""
+
+from pathlib import Path
+
+import pytest
+
+from cloud.identity.attempts import AttemptLimiter, TooManyAttempts
+from cloud.identity.records import CertificateState
+from cloud.identity.revocation import Revocations
+from cloud.identity.store import IdentityStore
+from podium.errors import DataCorrupt, NotFound, StorageFull
+from podium.link.certificates import CertificateExpired, CertificateRevoked, CertificateSuperseded
+from tests.unit.cloud.identity.ground import Ground
+
+
+def test_states_survive_a_restart(ground: Ground, tmp_path: Path) -> None:
+    kept, revoked, old = (ground.enrolled(name) for name in ("a", "b", "c"))
+    new = ground.renewed(old)
+    ground.revocations.check(new.serial)
+    ground.desk.revoke("device", "b", reason="", by="ann")
+    ground.revocations.flush()
+    ground.store.close()
+    store = IdentityStore(tmp_path / "identity.sqlite")
+    after = Revocations(store, clock=ground.clock)
+    ground.clock.advance(minutes=1)
+    after.check(kept.serial)
+    after.check(new.serial)
+    with pytest.raises(CertificateRevoked):
+        after.check(revoked.serial)
+    with pytest.raises(CertificateSuperseded):
+        after.check(old.serial)
+    seen = {machine.name: machine.last_seen_time for machine in store.machines()}
+    assert seen["c"] is not None
+    assert seen["b"] is None
+    store.close()
+
+
+def test_everybody_who_asked_ends_the_calls_of_who_was_revoked(ground: Ground) -> None:
+    ended: list[tuple[str, str]] = []
+
+    def end(kind: str, name: str) -> int:
+        ended.append((kind, name))
+        return 3
+
+    ground.revocations.on_revoked(end)
+    ground.revocations.on_revoked(end)
+    assert ground.revocations.tell("device", "a") == 6
+    assert ended == [("device", "a")] * 2
+
+
+def test_a_connection_that_outlived_its_certificate_is_told_so(ground: Ground) -> None:
+    machine = ground.enrolled("a")
+    ground.clock.advance(days=90)
+    with pytest.raises(CertificateExpired) as raised:
+        ground.revocations.check(machine.serial)
+    assert raised.value.retryable
+
+
+def test_who_was_seen_is_in_the_list_at_once(ground: Ground) -> None:
+    machine = ground.enrolled("a")
+    assert ground.desk.machines()[0].last_seen_time is None
+    ground.revocations.check(machine.serial)
+    assert ground.desk.machines()[0].last_seen_time == ground.clock()
+    assert ground.store.machines()[0].last_seen_time is None
+    ground.clock.advance(minutes=2)
+    ground.revocations.check(machine.serial)
+    assert ground.store.machines()[0].last_seen_time == ground.clock()
+
+
+def test_nobody_is_turned_away_because_the_disk_is_full(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = ground.enrolled("a")
+    ground.revocations.check(machine.serial)
+    ground.clock.advance(minutes=2)
+
+    def full(kind: str, name: str, now: object) -> None:
+        raise StorageFull("no room")
+
+    monkeypatch.setattr(ground.store, "seen", full)
+    ground.revocations.check(machine.serial)
+
+
+def test_nobody_can_revoke_who_is_not_there(ground: Ground) -> None:
+    with pytest.raises(NotFound):
+        ground.desk.revoke("device", "nobody", reason="", by="ann")
+    ground.enrolled("a")
+    with pytest.raises(NotFound):
+        ground.desk.revoke("site", "a", reason="", by="ann")
+
+
+def test_two_connections_are_recorded_for_machines_only(ground: Ground) -> None:
+    ground.desk.note_contested("device", "a", "two processes")
+    assert "identity.contested" not in ground.audit.actions
+    ground.enrolled("a")
+    ground.desk.note_contested("device", "a", "two processes")
+    assert ground.audit.entries[-1].details == {"kind": "device", "name": "a", "reason": "two processes"}
+    assert ground.desk.machines()[0].contested_reason == "two processes"
+
+
+def test_what_is_over_for_long_is_forgotten_and_what_may_be_in_use_is_not(ground: Ground) -> None:
+    old = ground.enrolled("a")
+    lost = ground.renewed(old)
+    new = ground.renewed(old)
+    ground.revocations.check(new.serial)
+    assert ground.store.forget_certificates(ground.clock()) == 0
+    ground.clock.advance(days=1000)
+    assert ground.store.forget_certificates(ground.clock()) == 2
+    assert [item.serial for item in ground.store.certificates()] == [new.serial]
+    assert ground.store.certificates()[0].state is CertificateState.CURRENT
+    assert lost.serial != new.serial
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "identity.sqlite").write_bytes(b"not a database" * 1000)
+    with pytest.raises(DataCorrupt):
+        IdentityStore(tmp_path / "identity.sqlite")
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_refused_attempts_are_counted_by_address() -> None:
+    clock = Seconds()
+    attempts = AttemptLimiter(clock_s=clock, most=3)
+    for port in range(3):
+        attempts.check(f"ipv4:192.0.2.7:{port}")
+        attempts.refused(f"ipv4:192.0.2.7:{port}")
+    with pytest.raises(TooManyAttempts) as raised:
+        attempts.check("ipv4:192.0.2.7:99")
+    assert raised.value.retryable
+    attempts.check("ipv4:192.0.2.8:1")
+    clock.now = 60.0
+    attempts.check("ipv4:192.0.2.7:99")
+
+
+def test_addresses_of_one_network_count_as_one() -> None:
+    attempts = AttemptLimiter(clock_s=Seconds(), most=1)
+    attempts.refused("ipv6:%5B2001:db8::1%5D:5000")
+    with pytest.raises(TooManyAttempts):
+        attempts.check("ipv6:[2001:db8::ffff]:7")
+    attempts.check("ipv6:%5B2001:db8:0:1::1%5D:5000")
+    attempts.refused("unix:/tmp/x")
+    attempts.check("ipv6:%5B::1%5D:5000")
+    attempts.check("ipv6:nonsense")
+
+
+def test_addresses_are_not_remembered_without_end() -> None:
+    attempts = AttemptLimiter(clock_s=Seconds(), most=1)
+    for number in range(10_050):
+        attempts.refused(f"ipv4:10.{number >> 16}.{number >> 8 & 255}.{number & 255}:1")
+    assert len(attempts._refused) == 10_000
