@@ -7,6 +7,8 @@ from agents.engines.a2a import A2aEngine
 from agents.engines.device import DeviceEngine, DeviceLink
 from agents.engines.mcp import McpEngine
 from agents.engines.onnx import OnnxEngine
+from agents.engines.openai import OpenaiEngine
+from agents.engines.process import ProcessEngine
 from agents.engines.python import PythonEngine
 from agents.invocation import Engine
 from conductor.schema_fit import misfits
@@ -29,13 +31,15 @@ def build_engines(
         "onnx": onnx,
         "a2a": A2aEngine(environment),
         "mcp": McpEngine(environment, certain_misfits),
+        "openai": OpenaiEngine(environment),
+        "process": ProcessEngine(),
     }
 
 
 async def close_engines(engines: Mapping[str, Engine]) -> None:
-    """Close connections to foreign agents and end the servers that were started for them."""
+    """Close connections to foreign agents and end the processes that were started for agents."""
     for engine in engines.values():
-        if isinstance(engine, A2aEngine | McpEngine):
+        if isinstance(engine, A2aEngine | McpEngine | OpenaiEngine | ProcessEngine):
             await engine.close()
 
 

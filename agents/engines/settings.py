@@ -154,6 +154,8 @@ class OpenaiSettings(EngineSettings):
     """What it is told besides its description and schema; `{description}` stands for the agent's description."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_output_tokens: int = Field(default=2048, ge=1)
+    max_confidence: float = Field(default=1.0, ge=0, le=1)
+    """What an answer may claim at most; a model's own word for how sure it is says little."""
 
     @field_validator("base_url")
     @classmethod
