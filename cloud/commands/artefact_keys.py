@@ -121,7 +121,7 @@ def trust(
     from tools.artefacts.trust import public_key_from_text
 
     ends = None if expires is None else expires.replace(tzinfo=UTC)
-    with opened(data) as registry:
+    with opened(data, make=True) as registry:
         key = registry.keys.trust(public_key_from_text(public_key), label=label, who=who(by, why), expires_at=ends)
     if as_json:
         emit(key_json(key))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tools.artefacts.errors import ArtefactInvalid
+from tools.artefacts.errors import ArtefactInvalid, ArtefactNotFound
 from tools.artefacts.loading import sha256_of_file
 from tools.artefacts.records import ONNX, Description, Signature, Who, statement
 from tools.artefacts.registry import FOLDER, ArtefactRegistry
@@ -42,8 +42,21 @@ _MAX_SIGNATURE_BYTES = 262_144
 _MAX_KEY_BYTES = 16_384
 
 
-def opened(data: Path) -> ArtefactRegistry:
-    """The registry of a data directory, made if it is not there."""
+def opened(data: Path, *, make: bool = False) -> ArtefactRegistry:
+    """The registry of a data directory.
+
+    Args:
+        data: the data directory.
+        make: make the registry if it is not there.
+
+    Raises:
+        ArtefactNotFound: there is none, and it is not made.
+    """
+    if not make and not (data / FOLDER).is_dir():
+        raise ArtefactNotFound(
+            f"{data} has no artefacts",
+            next_step="Check --data; `podium artefacts trust` begins a registry.",
+        )
     return ArtefactRegistry(data / FOLDER, clock=lambda: datetime.now(UTC))
 
 

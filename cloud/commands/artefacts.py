@@ -87,7 +87,7 @@ def add(
         trial=json_object(trial, "trial"),
     )
     person = who(by, note)
-    with opened(data) as registry:
+    with opened(data, make=True) as registry:
         if package is not None:
             artefact = registry.add_packaged(description, package, who=person)
         else:

@@ -161,6 +161,9 @@ def test_wrong_calls_are_typed(place: Place) -> None:
     assert place.look("show", "model/x@1").error["code"] == "ARTEFACT_NOT_FOUND"
     assert place.look("list", "--kind", "robot").error["code"] == "INVALID_REQUEST"
     assert place.run("trust", "AAAA", "--label", "x").error["code"] == "ARTEFACT_INVALID"
+    elsewhere = podium("artefacts", "list", "--data", str(place.folder / "typo"), "--json")
+    assert elsewhere.error["code"] == "ARTEFACT_NOT_FOUND"
+    assert not (place.folder / "typo").exists()
     assert place.run("distrust", "0" * 32).error["code"] == "ARTEFACT_NOT_FOUND"
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from podium.errors import DataCorrupt, PodiumError
+from podium.errors import PodiumError
 from tools.artefacts.pointers import BrokenHistory, fold
 from tools.artefacts.records import Name
 from tools.artefacts.registry import ArtefactRegistry
@@ -42,10 +42,10 @@ def history_fault(registry: ArtefactRegistry, name: Name) -> PodiumError | None:
     try:
         pointer = fold(history)
     except BrokenHistory as error:
-        return _damaged(str(error))
+        return error
     told = (None, False, 0) if stored is None else (stored.version, stored.pinned, stored.sequence)
     if told != (pointer.version, pointer.pinned, pointer.sequence):
-        return _damaged(f"{name}: {told[0]} is stored as current, and the history says {pointer.version}")
+        return BrokenHistory(f"{name}: {told[0]} is stored as current, and the history says {pointer.version}")
     return None
 
 
@@ -57,7 +57,3 @@ def unused_files(registry: ArtefactRegistry) -> tuple[str, ...]:
     """
     used = {item.sha256 for item in registry.list() if not item.package_model}
     return tuple(sorted(registry.stored_hashes() - used))
-
-
-def _damaged(message: str) -> DataCorrupt:
-    return DataCorrupt(message, next_step="Restore the registry's folder from a backup.")

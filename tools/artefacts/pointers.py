@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from podium.errors import DataCorrupt
 from tools.artefacts.records import Change
 
 
-class BrokenHistory(ValueError):
-    """A change does not follow from the one before it."""
+class BrokenHistory(DataCorrupt):
+    """The history of an artefact's name is not whole, or does not come to what is stored as current."""
+
+    code = "ARTEFACT_HISTORY_BROKEN"
+    advice = "Restore the registry's folder from a backup."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

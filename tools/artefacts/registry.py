@@ -21,10 +21,10 @@ from tools.artefacts.errors import (
     NothingToRollBackTo,
 )
 from tools.artefacts.files import ArtefactFiles
+from tools.artefacts.gate import Gate
 from tools.artefacts.loading import Loader, sha256_of_file
 from tools.artefacts.pointers import fold
 from tools.artefacts.records import (
-    ONNX,
     Artefact,
     Change,
     Current,
@@ -40,7 +40,6 @@ from tools.artefacts.trust import TrustedKeys
 from tools.models.pinned import PinnedModels, committed_models
 from tools.models.verified import VerifiedContent
 from tools.onnx.inspection import Inspection
-from tools.onnx.interface import Interface
 
 FOLDER = "artefacts"
 """Of the data directory."""
@@ -78,11 +77,11 @@ class ArtefactRegistry:
             InternalError: the folder cannot be used.
         """
         self._clock = clock
-        self.admission = admission or Admission()
         self.keys = TrustedKeys(folder / KEYS if keys is None else keys, clock=clock)
         files = ArtefactFiles(folder / "files", max_bytes=max_file_bytes, now=clock())
         self._files = files
         self._loader = Loader(files=files, keys=self.keys, packaged=packaged or committed_models())
+        self._gate = Gate(loader=self._loader, admission=admission or Admission())
         self._database = Database(folder / "registry.sqlite", max_pages=max_pages)
 
     def close(self) -> None:
@@ -160,13 +159,11 @@ class ArtefactRegistry:
             raise ArtefactInvalid(f"{source} cannot be read: {error.strerror}", field="file") from error
         signed = statement(description, sha256=sha256, size_bytes=size_bytes)
         self.keys.require_signed(str(reference), signatures, signed)
+        self._gate.look_at_file(description, source)
         stored = self._files.add(source)
         if stored.sha256 != sha256:
             raise ArtefactInvalid(f"{source} changed while it was read", field="file")
         artefact = self._artefact(description, stored.sha256, stored.size_bytes, "", who, signatures)
-        content = self._loader.load(artefact) if self._is_onnx(artefact) else None
-        if content is not None:
-            self.admission.look(description.media_type, content.data, name=str(reference))
         return self._insert(artefact, who)
 
     def add_packaged(self, description: Description, model: str, *, who: Who) -> Artefact:
@@ -185,7 +182,7 @@ class ArtefactRegistry:
         if description.reference.name.kind != "model":
             raise ArtefactInvalid("only a model can come from the list of packaged models", field="kind")
         content = self._loader.packaged.verified(model)
-        self.admission.look(description.media_type, content.data, name=str(description.reference))
+        self._gate.admission.look(description.media_type, content.data, name=str(description.reference))
         return self._insert(self._artefact(description, content.sha256, len(content.data), model, who, ()), who)
 
     def sign(self, reference: Reference, signature: Signature, *, who: Who) -> Artefact:
@@ -224,8 +221,10 @@ class ArtefactRegistry:
         if before is not None and before.version == reference.version:
             return before
         _require_unpinned(before)
-        wanted = None if new_interface or before is None else self._interface(name, before.version)
-        self.admission.admit(artefact, self.load(artefact), expected=wanted)
+        wanted = None
+        if before is not None and not new_interface:
+            wanted = self._gate.interface(self.get(Reference(name=name, version=before.version)))
+        self._gate.admit(artefact, expected=wanted)
         return self._move(name, before, "promote", reference.version, who)
 
     def roll_back(self, name: Name, *, who: Who, expected: str | None = None) -> Current:
@@ -249,7 +248,7 @@ class ArtefactRegistry:
         for version in self.succession(name)[1:]:
             artefact = self.get(Reference(name=name, version=version))
             try:
-                self.admission.admit(artefact, self.load(artefact))
+                self._gate.admit(artefact)
             except PodiumError as error:
                 reasons.append(f"{artefact.reference}: {error.code}: {error.message}")
                 continue
@@ -303,10 +302,7 @@ class ArtefactRegistry:
         Raises:
             ModelRefused and the errors of `load`.
         """
-        if not self._is_onnx(artefact):
-            return None
-        content = self.load(artefact)
-        return self.admission.look(artefact.description.media_type, content.data, name=content.name)
+        return self._gate.look(artefact)
 
     def fault(self, artefact: Artefact) -> PodiumError | None:
         """Why an artefact would not load now, or None; hashes its bytes."""
@@ -325,17 +321,6 @@ class ArtefactRegistry:
     def stored_hashes(self) -> frozenset[str]:
         """Every hash that a file is stored for."""
         return frozenset(self._files.hashes())
-
-    def _is_onnx(self, artefact: Artefact) -> bool:
-        return artefact.description.media_type == ONNX
-
-    def _interface(self, name: Name, version: str) -> Interface | None:
-        try:
-            found = self.inspection(self.get(Reference(name=name, version=version)))
-        except PodiumError:
-            # The current version does not load any more; that is no reason to keep a good one out.
-            return None
-        return None if found is None else found.interface
 
     def _artefact(
         self,

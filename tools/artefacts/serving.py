@@ -28,6 +28,7 @@ from tools.onnx.trial import Trial, TrialInput, trial_inputs
 
 _LOG = logging.getLogger(__name__)
 
+_CLOSES_WITHIN_S = 5.0
 _FOLLOW_EVERY = timedelta(seconds=1)
 _TRY_REFUSED_AGAIN_AFTER = timedelta(minutes=1)
 """A trial may have failed because the machine was busy."""
@@ -237,10 +238,10 @@ class ModelSlot:
         self._follower.start()
 
     def close(self) -> None:
-        """Stop following; a version that is being made ready is waited for."""
+        """Stop following; a version that is being made ready is waited for a few seconds, and given up then."""
         self._stopped.set()
         if self._follower is not None:
-            self._follower.join()
+            self._follower.join(timeout=_CLOSES_WITHIN_S)
 
     def _follow(self, every_s: float) -> None:
         while not self._stopped.is_set():

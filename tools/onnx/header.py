@@ -7,7 +7,7 @@ protobuf `ModelProto`: field 1 is the IR version, field 7 the graph (large, skip
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tools.onnx.wire import LENGTH, VARINT, OnnxHeaderError, fields, text
+from tools.onnx.wire import LENGTH, VARINT, Budget, OnnxHeaderError, fields, text
 
 __all__ = ["OnnxHeader", "OnnxHeaderError", "read_header"]
 
@@ -33,21 +33,21 @@ def read_header(data: bytes, *, name: str) -> OnnxHeader:
     Raises:
         OnnxHeaderError: not an ONNX model, or truncated.
     """
-    ir_version, opsets = 0, {}
-    for number, kind, value in fields(memoryview(data), name=name):
+    ir_version, opsets, budget = 0, {}, Budget()
+    for number, kind, value in fields(memoryview(data), name=name, budget=budget):
         if (number, kind) == (_IR_VERSION, VARINT) and isinstance(value, int):
             ir_version = value
         elif number == _OPSET_IMPORT and isinstance(value, memoryview) and len(value) <= _MAX_OPSET_BYTES:
-            domain, version = _opset(value, name)
+            domain, version = _opset(value, name, budget)
             opsets[domain] = version
     if not ir_version or not opsets:
         raise OnnxHeaderError(f"{name} is not an ONNX model (no IR version or operator set)")
     return OnnxHeader(ir_version=ir_version, opsets=opsets)
 
 
-def _opset(message: memoryview, name: str) -> tuple[str, int]:
+def _opset(message: memoryview, name: str, budget: Budget) -> tuple[str, int]:
     domain, version = "", 0
-    for number, kind, value in fields(message, name=name):
+    for number, kind, value in fields(message, name=name, budget=budget):
         if (number, kind) == (1, LENGTH):
             domain = text(value)
         elif (number, kind) == (2, VARINT) and isinstance(value, int):

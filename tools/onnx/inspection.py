@@ -13,7 +13,7 @@ from grpc import StatusCode
 from tools.onnx.errors import OnnxError
 from tools.onnx.header import OnnxHeader, OnnxHeaderError, read_header
 from tools.onnx.interface import DTYPES, Interface, TensorSpec, mismatches
-from tools.onnx.wire import VARINT, fields, signed, text
+from tools.onnx.wire import VARINT, Budget, fields, signed, text
 
 MAX_IR_VERSION = 13
 """Newest model format the oldest supported runtime reads."""
@@ -79,7 +79,7 @@ def inspect(data: bytes, *, name: str, limits: InspectionLimits = InspectionLimi
     try:
         header = read_header(data, name=name)
         graph = _Graph(name=name, limit=limits.max_nodes)
-        for number, _, value in fields(memoryview(data), name=name):
+        for number, _, value in fields(memoryview(data), name=name, budget=graph.budget):
             if number == 7 and isinstance(value, memoryview):
                 graph.read(value, depth=0)
             elif number == 25 and isinstance(value, memoryview):
@@ -143,6 +143,7 @@ class _Graph:
     inputs: list[TensorSpec] = field(default_factory=list)
     outputs: list[TensorSpec] = field(default_factory=list)
     constants: set[str] = field(default_factory=set)
+    budget: Budget = field(default_factory=Budget)
 
     def interface(self) -> Interface:
         """What callers give and get; an input with a constant of its name is a default, not a demand."""
@@ -170,7 +171,7 @@ class _Graph:
                 self._node(part, 1)
 
     def _parts(self, message: memoryview) -> Iterator[tuple[int, memoryview]]:
-        for number, _, value in fields(message, name=self.name):
+        for number, _, value in fields(message, name=self.name, budget=self.budget):
             if isinstance(value, memoryview):
                 yield number, value
 
@@ -203,7 +204,7 @@ class _Graph:
                 self._tensor(part)
 
     def _tensor(self, message: memoryview, *, constant: bool = False) -> None:
-        for number, kind, value in fields(message, name=self.name):
+        for number, kind, value in fields(message, name=self.name, budget=self.budget):
             if number == 13 or (number == 14 and kind == VARINT and value):
                 self.external_data = True
             elif constant and number == 8:
@@ -225,7 +226,7 @@ class _Graph:
         for number, part in self._parts(message):
             if number != 1:  # a sequence, a map, an optional: no tensor, so nothing can ask for it
                 continue
-            for inner, kind, value in fields(part, name=self.name):
+            for inner, kind, value in fields(part, name=self.name, budget=self.budget):
                 if inner == 1 and kind == VARINT and isinstance(value, int):
                     dtype = DTYPES.get(value, "unknown")
                 elif inner == 2 and isinstance(value, memoryview):
@@ -234,7 +235,7 @@ class _Graph:
 
     def _dimension(self, message: memoryview) -> int | None:
         length: int | None = None
-        for number, kind, value in fields(message, name=self.name):
+        for number, kind, value in fields(message, name=self.name, budget=self.budget):
             if number == 1 and kind == VARINT and isinstance(value, int):
                 length = signed(value)
             elif number == 2:

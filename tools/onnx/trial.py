@@ -7,6 +7,7 @@ otherwise.
 
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ _OPEN_LENGTHS = (1, 32)
 _COPIES = 4
 """How often a model may be in memory while it is loaded: as read, as parsed, as optimised."""
 _CHILD = "tools.onnx.trial_child"
+_KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL")
 
 
 class TrialFailed(OnnxError):
@@ -134,9 +136,14 @@ class Trial:
             "feeds": {name: item.to_json() for name, item in self.inputs.items()},
         }
         message = json.dumps(order).encode() + b"\n" + content.data
-        command = [sys.executable, "-m", _CHILD]
+        # Not the folder the server happens to run in: a module there must not stand in for one of ours.
+        command = [sys.executable, "-P", "-m", _CHILD]
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(os.environ),
         )
         with process:
             try:
@@ -150,6 +157,13 @@ class Trial:
                 process.kill()
                 raise
         return [json.loads(line) for line in output.splitlines() if line.endswith(b"}")], outcome
+
+
+def _environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """What the trial process sees: where libraries are, and none of the server's secrets."""
+    kept = {name: ours[name] for name in _KEPT_VARIABLES if name in ours}
+    # Each thread of a mathematics library reserves address space, which is what is limited.
+    return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def _ending(status: int) -> str:

@@ -13,18 +13,37 @@ class OnnxHeaderError(ValueError):
     """The bytes are not an ONNX model, or end too early."""
 
 
-def fields(message: memoryview, *, name: str) -> Iterator[tuple[int, int, int | memoryview]]:
+class Budget:
+    """How many fields of a file are read: one made of tiny fields must not keep a processor for minutes."""
+
+    def __init__(self, most: int = 2_000_000) -> None:
+        self._most = self._left = most
+
+    def spend(self, name: str) -> None:
+        """Count one field.
+
+        Raises:
+            OnnxHeaderError: there were too many.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise OnnxHeaderError(f"{name} has more than {self._most} fields")
+
+
+def fields(message: memoryview, *, name: str, budget: Budget) -> Iterator[tuple[int, int, int | memoryview]]:
     """Every field as (number, wire type, value): an int for a varint, otherwise the bytes.
 
     Args:
         message: the message's bytes.
         name: of the file, for errors.
+        budget: shared by all messages of a file.
 
     Raises:
-        OnnxHeaderError: the message is cut off or is no protobuf.
+        OnnxHeaderError: the message is cut off, is no protobuf, or the budget is spent.
     """
     at, size = 0, len(message)
     while at < size:
+        budget.spend(name)
         key, at = _varint(message, at, name)
         number, kind = key >> 3, key & 7
         if kind == VARINT:

@@ -60,6 +60,7 @@ def test_what_must_never_be_loaded_is_not_even_added(desk: Desk, data: bytes) ->
     with pytest.raises(ModelRefused):
         desk.add("1", data)
     assert not desk.registry.list()
+    assert not desk.registry.stored_hashes()
 
 
 def test_another_interface_has_to_be_asked_for(desk: Desk) -> None:

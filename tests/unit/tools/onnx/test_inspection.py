@@ -76,6 +76,13 @@ def test_a_model_may_take_more_lengths_than_asked_but_not_fewer() -> None:
     assert mismatches(free, fixed)
 
 
+def test_a_file_of_tiny_fields_does_not_keep_a_processor() -> None:
+    with pytest.raises(ModelRefused, match="more than 2000000 fields"):
+        inspect(adding() + b"\x08\x01" * 2_100_000, name="m")
+    with pytest.raises(ModelRefused, match="more than 2000000 fields"):
+        inspect(adding() + chunk(7, chunk(11, b"\x08\x01" * 2_100_000)), name="m")
+
+
 def test_limits_hold() -> None:
     with pytest.raises(ModelRefused, match="bytes"):
         inspect(adding(), name="m", limits=InspectionLimits(max_bytes=10))

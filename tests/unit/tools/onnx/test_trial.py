@@ -1,7 +1,9 @@
 """Whatever a model does to its loader, it does it to a process of its own, and a typed error tells of it."""
 
 import hashlib
+import os
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from tools.models.verified import OtherBytes, VerifiedContent, answered_for
 from tools.onnx.inspection import inspect
 from tools.onnx.interface import Interface, TensorSpec
 from tools.onnx.model import OnnxModel
-from tools.onnx.trial import Trial, TrialFailed, TrialInput, TrialLimits, trial_inputs
+from tools.onnx.trial import Trial, TrialFailed, TrialInput, TrialLimits, _environment, trial_inputs
 
 
 def sealed(data: bytes) -> VerifiedContent:
@@ -59,6 +61,18 @@ def test_the_shapes_that_come_out_are_checked() -> None:
     Trial(inputs={"x": TrialInput(shape=(3, 2))}).run(sealed(adding()), expected=expected)
     with pytest.raises(TrialFailed, match=r"came as float32\[1, 2\], expected float32\[3, 2\]"):
         Trial().run(sealed(adding()), expected=expected)
+
+
+def test_a_trial_sees_no_secret_and_no_module_of_the_folder_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "numpy.py").write_text("raise SystemExit(9)")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "__init__.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PODIUM_TOKEN", "secret")
+    Trial().run(sealed(adding()))
+    assert "PODIUM_TOKEN" not in _environment(os.environ)
 
 
 @pytest.mark.parametrize("data", [division(opset=9999), adding()[:-9], b""])
