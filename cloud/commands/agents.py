@@ -1,14 +1,11 @@
-"""`podium agents list` and `podium validate`: which agents there are, and whether they keep their promises."""
+"""`podium agents`: which agents there are, in which versions; switch and weigh them, and see what changed."""
 
-import asyncio
-import tempfile
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from cloud.commands.connection import (
@@ -17,32 +14,22 @@ from cloud.commands.connection import (
     DataOption,
     JsonOption,
     ServerOption,
-    SettingsOption,
     TokenFileOption,
     connected,
-    local_specialists,
-    say,
 )
 from cloud.commands.showing import wrapped
 from podium.cli import emit
-from podium.errors import InvalidRequest
+from podium.errors import InvalidRequest, NotFound
 from podium.v1 import agent_pb2
 
-if TYPE_CHECKING:
-    from agents.registry import RegisteredAgent
-    from agents.validation import ValidationReport
-    from cloud.specialists import Specialists
-
 app = typer.Typer()
-_BLOBS_BYTES = 2**20
 _TOUCHES = {"none": "computes only", "read": "reads data", "write": "writes data", "unspecified": "unknown"}
-agents = typer.Typer(name="agents", help="Which agents there are.", no_args_is_help=True)
+_SHOWN_CHARS = 120
+agents = typer.Typer(name="agents", help="Which agents there are; switch and weigh them.", no_args_is_help=True)
 app.add_typer(agents)
 
-
-@agents.callback()
-def _group() -> None:
-    """Keep `list` a sub-command."""
+NameArgument = Annotated[str, typer.Argument(help="The agent.", show_default=False)]
+VersionOption = Annotated[str, typer.Option("--version", help="Only this version; all of them when not given.")]
 
 
 @agents.command("list")
@@ -54,135 +41,189 @@ def list_agents(
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
-    """List the agents on duty: what each does, what it needs before it, what it may touch."""
+    """List the agents: what each does, what it needs before it, what it may touch, whether it serves."""
     with connected(server, ca, data, token_file) as client:
         found = client.agents(pack)
     if as_json:
-        emit({"agents": [_agent_json(agent) for agent in found]})
+        emit({"agents": [agent_json(agent) for agent in found]})
         return
     console = Console(highlight=False)
     for agent in found:
-        pack = f"pack {agent.pack}, " if agent.pack else ""
-        off = "" if agent.enabled else ", disabled"
-        about = f" {agent.version} ({pack}{agent.engine}, {_TOUCHES[_touches(agent)]}{off})"
-        console.print(Text.assemble((agent.name, "bold"), about), soft_wrap=True)
+        _show_line(console, agent, alone=sum(other.name == agent.name for other in found) == 1)
         for line in wrapped(agent.description, console.width, "    "):
             console.print(line, markup=False)
 
 
-@app.command()
-def validate(
-    name: Annotated[str, typer.Argument(help="One agent; or use --all.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Every agent.")] = False,
-    count: Annotated[int, typer.Option(min=1, max=10_000, help="Inputs generated for each agent.")] = 25,
-    seed: Annotated[int, typer.Option(help="The same seed generates the same inputs.")] = 0,
-    data: SettingsOption = DEFAULT_DATA,
+@agents.command()
+def show(
+    name: NameArgument,
+    version: Annotated[str, typer.Option("--version", help="The version that serves when not given.")] = "",
+    server: ServerOption = None,
+    ca: CaOption = None,
+    token_file: TokenFileOption = None,
+    data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
-    """Run agents on inputs generated from their schemas; exit 0 only if every one keeps its contract.
-
-    An agent may refuse an input with a typed error. Crashing, running out of time or returning what its output
-    schema does not allow is a broken promise. Agents that write are not run.
-    """
-    if bool(name) == everything:
-        raise InvalidRequest("name one agent, or give --all", field="name")
-    specialists = local_specialists(data)
-    chosen = specialists.registry.serving() if everything else (specialists.registry.get(name),)
-    reports = asyncio.run(_validate(specialists, chosen, count=count, seed=seed))
-    passed = all(report.passed for report in reports)
+    """Show one agent with its manifest, and which versions there are beside it."""
+    with connected(server, ca, data, token_file) as client:
+        found = client.agent(name, version)
+        versions = [agent for agent in client.agents() if agent.name == name]
+    manifest = json.loads(found.manifest_json)
     if as_json:
-        emit({"ok": passed, "seed": seed, "agents": [_report_json(report) for report in reports]})
-    else:
-        _show(reports)
-    if not passed:
-        raise SystemExit(1)
-
-
-async def _validate(
-    specialists: "Specialists", chosen: "tuple[RegisteredAgent, ...]", *, count: int, seed: int
-) -> "list[ValidationReport]":
-    from agents.engines.python import PythonEngine
-    from agents.invocation import AgentContext, Caller
-    from agents.pack import build_resources
-    from agents.specialists.logger import RESOURCE as AUDIT_LOG
-    from agents.validation import validate_agent
-    from cloud.app import BLOBS
-    from cloud.audit import LedgerAuditLog
-    from cloud.blobs import BlobLimits, BlobStore
-
-    reports = []
-    with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
-        audit_log = LedgerAuditLog(Path(folder) / "audit", clock=lambda: datetime.now(UTC))
-        limits = BlobLimits(blob_bytes=_BLOBS_BYTES, all_bytes=_BLOBS_BYTES)
-        blobs = BlobStore(Path(folder) / "blobs", limits, now=datetime.now(UTC))
-        resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log, BLOBS: blobs})
-        engine = PythonEngine(resources, threads=2)
-        context = AgentContext(
-            task_id="validation",
-            step=0,
-            attempt=1,
-            idempotency_key="validation/0",
-            now=datetime.now(UTC),
-            caller=Caller(name="validation"),
+        emit(
+            {
+                "agent": agent_json(found.agent),
+                "manifest": manifest,
+                "versions": [agent_json(agent) for agent in versions],
+            }
         )
-        try:
-            for agent in chosen:
-                say(f"validating {agent.spec.name}")
-                if agent.spec.engine != "python":
-                    reports.append(_not_here(agent))
-                    continue
-                reports.append(await validate_agent(agent, engine, context, count=count, seed=seed))
-        finally:
-            engine.close()
-            audit_log.close()
-    return reports
+        return
+    console = Console(highlight=False)
+    for agent in versions:
+        _show_line(console, agent, alone=len(versions) == 1)
+    if found.agent.registered_by:
+        when = found.agent.register_time.ToJsonString()
+        console.print(f"Registered by {found.agent.registered_by} at {when}", markup=False)
+    console.print(f"Manifest of version {found.agent.version}, SHA-256 {found.agent.manifest_sha256}:")
+    console.print(json.dumps(manifest, indent=2, ensure_ascii=False), markup=False, soft_wrap=True)
 
 
-def _not_here(agent: "RegisteredAgent") -> "ValidationReport":
-    from agents.validation import ValidationReport
-
-    return ValidationReport(
-        agent=agent.spec.name,
-        version=agent.spec.version,
-        answered=0,
-        refused={},
-        violations=(),
-        drift=(),
-        skipped=f"it runs on a {agent.spec.engine}; its schemas were checked, it was not run",
-    )
-
-
-def _show(reports: "list[ValidationReport]") -> None:
-    console = Console()
-    table = Table("Agent", "Answered", "Refused", "Outcome", box=None)
-    for report in reports:
-        refused = ", ".join(f"{code} {times}" for code, times in report.refused.items())
-        outcome = report.skipped or ("keeps its contract" if report.passed else "BREAKS its contract")
-        table.add_row(report.agent, str(report.answered), refused, outcome)
-    console.print(table)
-    for report in reports:
-        for line in (*report.violations, *report.drift):
-            console.print(f"{report.agent}: {line}", markup=False)
+@agents.command()
+def disable(
+    name: NameArgument,
+    version: VersionOption = "",
+    server: ServerOption = None,
+    ca: CaOption = None,
+    token_file: TokenFileOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Take an agent out of service: a running step ends, later ones go to another version, agent or plan."""
+    with connected(server, ca, data, token_file) as client:
+        _show_versions(client.set_agent_enabled(name, False, version=version), as_json=as_json)
 
 
-def _report_json(report: "ValidationReport") -> dict[str, Any]:
-    return {
-        "agent": report.agent,
-        "version": report.version,
-        "passed": report.passed,
-        "answered": report.answered,
-        "refused": dict(report.refused),
-        "violations": list(report.violations),
-        "drift": list(report.drift),
-        "skipped": report.skipped,
-    }
+@agents.command()
+def enable(
+    name: NameArgument,
+    version: VersionOption = "",
+    server: ServerOption = None,
+    ca: CaOption = None,
+    token_file: TokenFileOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Take an agent back into service."""
+    with connected(server, ca, data, token_file) as client:
+        _show_versions(client.set_agent_enabled(name, True, version=version), as_json=as_json)
+
+
+@agents.command()
+def weights(
+    name: NameArgument,
+    shares: Annotated[
+        list[str],
+        typer.Argument(help="VERSION=WEIGHT, 0 to 1000 each; versions not named get 0.", show_default=False),
+    ],
+    server: ServerOption = None,
+    ca: CaOption = None,
+    token_file: TokenFileOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Share an agent's tasks among its versions, e.g. `1.0.0=900 2.0.0=100`; a task keeps its version."""
+    wanted = dict(_share(entry) for entry in shares)
+    if len(wanted) < len(shares):
+        raise InvalidRequest("a version is named twice", field="shares")
+    with connected(server, ca, data, token_file) as client:
+        _show_versions(client.set_agent_weights(name, wanted), as_json=as_json)
+
+
+@agents.command()
+def diff(
+    name: NameArgument,
+    old: Annotated[str, typer.Argument(metavar="[FROM]", help="Version; the one before TO when not given.")] = "",
+    new: Annotated[str, typer.Argument(metavar="[TO]", help="Version; the newest when not given.")] = "",
+    server: ServerOption = None,
+    ca: CaOption = None,
+    token_file: TokenFileOption = None,
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what changed between two versions, and whether callers of the first can go on with the second."""
+    from cloud.commands.agent_diff import compare
+
+    with connected(server, ca, data, token_file) as client:
+        there = [agent.version for agent in client.agents() if agent.name == name]
+        first, second = _two_versions(name, there, old, new)
+        manifests = [json.loads(client.agent(name, version).manifest_json) for version in (first, second)]
+    found = compare(*manifests)
+    if as_json:
+        changes = [{"path": one.path, "before": one.before, "after": one.after} for one in found.changes]
+        breaking = list(found.breaking)
+        emit(
+            {
+                "agent": name,
+                "from": first,
+                "to": second,
+                "compatible": not breaking,
+                "breaking": breaking,
+                "changes": changes,
+            }
+        )
+        return
+    console = Console(highlight=False)
+    for one in found.changes:
+        before, after = (json.dumps(value, ensure_ascii=False)[:_SHOWN_CHARS] for value in (one.before, one.after))
+        console.print(f"{one.path}: {before} -> {after}", markup=False, soft_wrap=True)
+    verdict = Text("breaking", style="bold red") if found.breaking else Text("compatible", style="bold green")
+    console.print(Text.assemble(f"{name} {first} -> {second}: ", verdict))
+    for line in found.breaking:
+        console.print(f"  - {line}", markup=False, soft_wrap=True)
+
+
+def _two_versions(name: str, there: Sequence[str], old: str, new: str) -> tuple[str, str]:
+    if not there:
+        raise NotFound(f"there is no agent {name}")
+    new = new or there[-1]
+    if new not in there:
+        raise NotFound(f"there is no agent {name} {new}; there are {', '.join(there)}")
+    before = there[: there.index(new)]
+    if not old and not before:
+        raise InvalidRequest(f"{name} {new} is the oldest version; name another to compare with", field="old")
+    return old or before[-1], new
+
+
+def _share(entry: str) -> tuple[str, int]:
+    version, _, weight = entry.partition("=")
+    if not version or not weight.isdecimal() or int(weight) > 2**31:
+        raise InvalidRequest(f"{entry!r} is not VERSION=WEIGHT", field="shares")
+    return version, int(weight)
+
+
+def _show_versions(found: Sequence[agent_pb2.AgentDescription], *, as_json: bool) -> None:
+    if as_json:
+        emit({"agents": [agent_json(agent) for agent in found]})
+        return
+    console = Console(highlight=False)
+    for agent in found:
+        _show_line(console, agent, alone=len(found) == 1)
+
+
+def _show_line(console: Console, agent: agent_pb2.AgentDescription, *, alone: bool) -> None:
+    pack = f"pack {agent.pack}, " if agent.pack else ""
+    off = "" if agent.enabled else ", disabled"
+    share = "" if alone else f", weight {agent.weight}"
+    about = f" {agent.version} ({pack}{agent.engine}, {_TOUCHES[_touches(agent)]}{share}{off})"
+    console.print(Text.assemble((agent.name, "bold"), about), soft_wrap=True)
 
 
 def _touches(agent: agent_pb2.AgentDescription) -> str:
     return agent_pb2.SideEffects.Name(agent.side_effects).removeprefix("SIDE_EFFECTS_").lower()
 
 
-def _agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
+def agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
+    """An agent as commands print it."""
     return {
         "name": agent.name,
         "version": agent.version,
@@ -190,8 +231,13 @@ def _agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
         "description": agent.description,
         "engine": agent.engine,
         "enabled": agent.enabled,
+        "weight": agent.weight,
         "side_effects": _touches(agent),
         "capability_tags": list(agent.capability_tags),
         "requires": list(agent.requires),
         "timeout_ms": agent.timeout.ToMilliseconds(),
+        "endpoint": agent.endpoint,
+        "manifest_sha256": agent.manifest_sha256,
+        "registered_by": agent.registered_by,
+        "register_time": agent.register_time.ToJsonString() if agent.HasField("register_time") else None,
     }

@@ -1,0 +1,267 @@
+"""`podium validate`: do agents keep their own contracts on inputs that are generated from their schemas?"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cloud.commands.connection import (
+    DEFAULT_DATA,
+    CaOption,
+    JsonOption,
+    ServerOption,
+    SettingsOption,
+    TokenFileOption,
+    connected,
+    local_specialists,
+    say,
+)
+from podium.cli import emit
+from podium.errors import InvalidRequest, PodiumError
+
+if TYPE_CHECKING:
+    from agents.registry import RegisteredAgent
+    from agents.validation import ValidationReport
+    from cloud.specialists import Specialists
+    from podium.client import Client
+    from podium.v1 import agent_pb2
+
+app = typer.Typer()
+_BLOBS_BYTES = 2**20
+_TELL_AFTER_S = 10.0
+_LOCAL = "python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """How one agent did."""
+
+    agent: str
+    version: str
+    passed: bool
+    answered: int = 0
+    refused: "dict[str, int]"
+    violations: Sequence[str] = ()
+    drift: Sequence[dict[str, Any]] = ()
+    skipped: str = ""
+    seconds: float = 0.0
+
+
+@app.command()
+def validate(
+    name: Annotated[str, typer.Argument(help="One agent; or use --all.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Every agent.")] = False,
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="Inputs generated for each agent.")] = 25,
+    seed: Annotated[int, typer.Option(help="The same seed generates the same inputs.")] = 0,
+    server: ServerOption = None,
+    ca: CaOption = None,
+    token_file: TokenFileOption = None,
+    data: SettingsOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
+) -> None:
+    """Run agents on inputs generated from their schemas; exit 0 only if every one keeps its contract.
+
+    An agent may refuse an input with a typed error. Crashing, running out of time or returning what its output
+    schema does not allow is a broken promise; types that drift (a list as text with commas) are named. Agents that
+    write are not run. Agents of the packs run here; with --server the agents that were registered there, and those
+    that run elsewhere, are tried through it.
+    """
+    if bool(name) == everything:
+        raise InvalidRequest("name one agent, or give --all", field="name")
+    specialists = local_specialists(data)
+    if server is None:
+        chosen = specialists.registry.serving() if everything else (specialists.registry.get(name),)
+        outcomes = asyncio.run(_validate_here(specialists, chosen, count=count, seed=seed))
+    else:
+        with connected(server, ca, data, token_file) as client:
+            outcomes = _validate_there(client, specialists, name, count=count, seed=seed)
+    passed = all(outcome.passed for outcome in outcomes)
+    if as_json:
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        emit(
+            {
+                "ok": passed,
+                "seed": seed,
+                "count": count,
+                "seconds": round(seconds, 1),
+                "agents": [_outcome_json(outcome) for outcome in outcomes],
+            }
+        )
+    else:
+        _show(outcomes)
+    if not passed:
+        raise SystemExit(1)
+
+
+async def _validate_here(
+    specialists: "Specialists", chosen: "Sequence[RegisteredAgent]", *, count: int, seed: int
+) -> list[_Outcome]:
+    from agents.engines.python import PythonEngine
+    from agents.invocation import AgentContext, Caller
+    from agents.pack import build_resources
+    from agents.specialists.logger import RESOURCE as AUDIT_LOG
+    from agents.validation import validate_agent
+    from cloud.app import BLOBS
+    from cloud.audit import LedgerAuditLog
+    from cloud.blobs import BlobLimits, BlobStore
+
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
+        audit_log = LedgerAuditLog(Path(folder) / "audit", clock=lambda: datetime.now(UTC))
+        limits = BlobLimits(blob_bytes=_BLOBS_BYTES, all_bytes=_BLOBS_BYTES)
+        blobs = BlobStore(Path(folder) / "blobs", limits, now=datetime.now(UTC))
+        resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log, BLOBS: blobs})
+        engine = PythonEngine(resources, threads=2)
+        context = AgentContext(
+            task_id="validation",
+            step=0,
+            attempt=1,
+            idempotency_key="validation/0",
+            now=datetime.now(UTC),
+            caller=Caller(name="validation"),
+        )
+        try:
+            for number, agent in enumerate(chosen):
+                say(f"validating {agent.spec.name} ({number + 1} of {len(chosen)})")
+                if agent.spec.engine != _LOCAL:
+                    reason = f"it runs by engine {agent.spec.engine}; its schemas were checked, it was not run"
+                    outcomes.append(_skipped(agent.spec.name, agent.spec.version, reason))
+                    continue
+                began_s = time.perf_counter()
+                report = await validate_agent(
+                    agent, engine, context, count=count, seed=seed, progress=_telling(agent.spec.name, count)
+                )
+                outcomes.append(_outcome(report, time.perf_counter() - began_s))
+        finally:
+            engine.close()
+            audit_log.close()
+    return outcomes
+
+
+def _validate_there(
+    client: "Client", specialists: "Specialists", name: str, *, count: int, seed: int
+) -> list[_Outcome]:
+    """The server's agents: those of the packs run here, the others through it."""
+    there = [agent for agent in client.agents() if agent.enabled and name in ("", agent.name)]
+    if name and not there:
+        client.agent(name)  # says that there is none, or that it is out of service
+        raise InvalidRequest(f"agent {name} is out of service", field="name")
+    here = [
+        agent
+        for described in there
+        if (agent := specialists.registry.exactly(described.name, described.version)) is not None
+        and agent.manifest_sha256 == described.manifest_sha256
+        and agent.spec.engine == _LOCAL
+    ]
+    names = {(agent.spec.name, agent.spec.version) for agent in here}
+    outcomes = asyncio.run(_validate_here(specialists, here, count=count, seed=seed))
+    for described in there:
+        if (described.name, described.version) not in names:
+            say(f"trying {described.name} {described.version} on the server")
+            outcomes.append(_tried_there(client, described, count))
+    return sorted(outcomes, key=lambda outcome: (outcome.agent, outcome.version))
+
+
+def _tried_there(client: "Client", described: "agent_pb2.AgentDescription", count: int) -> _Outcome:
+    began_s = time.perf_counter()
+    manifest = client.agent(described.name, described.version).manifest_json.decode("utf-8")
+    try:
+        response = client.register_agent(manifest, dry_run=True, trial_count=count)
+    except PodiumError as error:
+        return _Outcome(
+            agent=described.name,
+            version=described.version,
+            passed=False,
+            refused={},
+            violations=[f"{error.code}: {error.message}", *error.evidence],
+            seconds=time.perf_counter() - began_s,
+        )
+    reasons = {finding.code: finding.message for finding in response.findings}
+    return _Outcome(
+        agent=described.name,
+        version=described.version,
+        passed=True,
+        answered=response.answered,
+        refused={"any code": response.refused} if response.refused else {},
+        skipped=reasons.get("TRIAL_SKIPPED", ""),
+        drift=[{"kind": "TRIAL_CUT_SHORT", "place": "$", "message": reasons["TRIAL_CUT_SHORT"], "times": 1}]
+        if "TRIAL_CUT_SHORT" in reasons
+        else (),
+        seconds=time.perf_counter() - began_s,
+    )
+
+
+def _telling(name: str, count: int) -> Callable[[int], None]:
+    """Says now and then how far a long run has come."""
+    told_s = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s > _TELL_AFTER_S:
+            told_s = time.monotonic()
+            say(f"  {name}: {done} inputs done, of about {count}")
+
+    return tell
+
+
+def _skipped(name: str, version: str, reason: str) -> _Outcome:
+    return _Outcome(agent=name, version=version, passed=True, refused={}, skipped=reason)
+
+
+def _outcome(report: "ValidationReport", seconds: float) -> _Outcome:
+    return _Outcome(
+        agent=report.agent,
+        version=report.version,
+        passed=report.passed,
+        answered=report.answered,
+        refused=dict(report.refused),
+        violations=report.violations,
+        drift=[
+            {"kind": one.kind, "place": one.place, "message": one.message, "times": one.times}
+            for one in report.drift
+        ],
+        skipped=report.skipped,
+        seconds=seconds,
+    )
+
+
+def _show(outcomes: Sequence[_Outcome]) -> None:
+    console = Console()
+    table = Table("Agent", "Answered", "Refused", "Seconds", "Outcome", box=None)
+    for outcome in outcomes:
+        refused = ", ".join(f"{code} {times}" for code, times in outcome.refused.items())
+        said = outcome.skipped or ("keeps its contract" if outcome.passed else "BREAKS its contract")
+        table.add_row(outcome.agent, str(outcome.answered), refused, f"{outcome.seconds:.1f}", said)
+    console.print(table)
+    for outcome in outcomes:
+        for one in outcome.drift:
+            console.print(
+                f"{outcome.agent}: {one['kind']} {one['place']}: {one['message']} ({one['times']} times)",
+                markup=False,
+            )
+        for line in outcome.violations:
+            console.print(f"{outcome.agent}: {line}", markup=False)
+    minutes = sum(outcome.seconds for outcome in outcomes) / 60
+    console.print(f"{len(outcomes)} agents in {minutes:.1f} minutes")
+
+
+def _outcome_json(outcome: _Outcome) -> dict[str, Any]:
+    return {
+        "agent": outcome.agent,
+        "version": outcome.version,
+        "passed": outcome.passed,
+        "answered": outcome.answered,
+        "refused": outcome.refused,
+        "violations": list(outcome.violations),
+        "drift": list(outcome.drift),
+        "skipped": outcome.skipped,
+        "seconds": round(outcome.seconds, 2),
+    }
