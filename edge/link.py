@@ -13,19 +13,19 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from edge.steps import MAX_PART_BYTES, StepHandler, Steps
 from podium.errors import InvalidRequest
 from podium.link import Address, async_channel
-from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience, ready_or_due
+from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats
 from podium.link.outbox import MemoryOutbox, Outbox, OutboxLimits
 from podium.link.reconnecting import DEFAULT_BACKOFF, Backoff, Connection, Reconnecting
 from podium.link.renewing import clock_warning
+from podium.link.uplink import WELCOME_WITHIN, hold, upward
 from podium.rpc_status import error_of
 from podium.v1 import edge_pb2, edge_pb2_grpc
 
-WELCOME_WITHIN = timedelta(seconds=25)
-"""For name resolution, TCP, TLS, HTTP/2 and the cloud's greeting together; at 2 kB/s they take about 5 s."""
 DEFAULT_LIMITS = OutboxLimits()
 CLOCK_TOLERANCE = timedelta(seconds=60)
 """A clock that is off by more is said to be; nothing is derived from it."""
@@ -133,48 +133,21 @@ class DeviceLink:
     async def _serve(self, connection: Connection) -> None:
         """Hold one connection until it ends."""
         self._connection = connection
-        async with (
-            async_channel(connection.address, patient=True) as channel,
-            Patience(who="the cloud", first=self._welcome_within) as patience,
-        ):
+        async with async_channel(connection.address, patient=True) as channel:
             call = edge_pb2_grpc.EdgeServiceStub(channel).Connect(self._upward(connection))
-            try:
-                async for response in call:
-                    self._receive(connection, response)
-                    patience.heard(connection.heartbeats, response.heartbeat.bytes_to_follow)
-            finally:
-                call.cancel()
-                connection.end()
+            receive = partial(self._receive, connection)
+            await hold(connection, call, receive, who="the cloud", welcome_within=self._welcome_within)
 
-    async def _upward(self, connection: Connection) -> AsyncIterator[edge_pb2.ConnectRequest]:
-        yield edge_pb2.ConnectRequest(
-            hello=edge_pb2.Hello(
-                device_id=self._device_id,
-                software_version=self._software_version,
-                capabilities=self._capabilities,
-                session_id=self._outbox.session_id,
-                next_sequence=self._outbox.next_sequence,
-                heartbeats=True,
-            )
+    def _upward(self, connection: Connection) -> AsyncIterator[edge_pb2.ConnectRequest]:
+        hello = edge_pb2.Hello(
+            device_id=self._device_id,
+            software_version=self._software_version,
+            capabilities=self._capabilities,
+            session_id=self._outbox.session_id,
+            next_sequence=self._outbox.next_sequence,
+            heartbeats=True,
         )
-        # The welcome says what the cloud has already: over a slow line it is a pity to send that again.
-        while not connection.welcomed and not connection.ended:
-            connection.wake.clear()
-            await connection.wake.wait()
-        if connection.heartbeats is not None:
-            # At once: so the cloud knows that this is no dead process's last word.
-            yield edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat())
-        sent = 0
-        while not connection.ended:
-            connection.wake.clear()
-            while not connection.ended and (request := self._outbox.following(sent)) is not None:
-                if announced := connection.bytes_to_announce(request.ByteSize()):
-                    yield edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat(bytes_to_follow=announced))
-                yield request
-                sent = request.sequence
-            beats = connection.heartbeats
-            if not await ready_or_due(connection.wake, beats.interval if beats is not None else None):
-                yield edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat())
+        return upward(connection, self._outbox, hello=edge_pb2.ConnectRequest(hello=hello), heartbeat=_heartbeat)
 
     def _put(
         self,
@@ -188,7 +161,8 @@ class DeviceLink:
         if self._connection is not None:
             self._connection.wake.set()
 
-    def _receive(self, connection: Connection, response: edge_pb2.ConnectResponse) -> None:
+    def _receive(self, connection: Connection, response: edge_pb2.ConnectResponse) -> int:
+        """Take one message; how many bytes it announces of the next."""
         self._outbox.acknowledge(response.ack_through)
         kind = response.WhichOneof("message")
         connection.progressed |= kind not in ("welcome", "heartbeat")
@@ -203,6 +177,7 @@ class DeviceLink:
                 )
             case "step_cancel":
                 self._steps.cancel(response.step_cancel)
+        return response.heartbeat.bytes_to_follow
 
     def _greet(self, connection: Connection, welcome: edge_pb2.Welcome) -> None:
         connection.welcomed = True
@@ -242,3 +217,7 @@ class DeviceLink:
                     evidence=detail.evidence,
                 )
             )
+
+
+def _heartbeat(bytes_to_follow: int) -> edge_pb2.ConnectRequest:
+    return edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat(bytes_to_follow=bytes_to_follow))

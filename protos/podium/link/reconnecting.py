@@ -60,10 +60,6 @@ class Connection:
     heartbeats: Heartbeats | None = None
     """What was agreed at the welcome; None when the server sends none."""
 
-    def bytes_to_announce(self, size_bytes: int) -> int:
-        """What to say before a message of a size; 0 for nothing."""
-        return self.heartbeats.to_announce(size_bytes) if self.heartbeats is not None else 0
-
     def end(self) -> None:
         """Let the writing side finish: gRPC leaves it waiting for ever when the server ended the stream."""
         self.ended = True
