@@ -41,6 +41,8 @@ class FailurePolicy:
     retry_delay: timedelta = timedelta(milliseconds=200)
     """Before the first retry of an agent that crashed or timed out; doubles each time."""
     max_retry_delay: timedelta = timedelta(seconds=10)
+    max_retry_after: timedelta = timedelta(minutes=1)
+    """How long an agent that names its own delay is waited for."""
     reviewers: bool = True
     """False where nobody settles reviews: then the task fails instead of waiting."""
 
@@ -133,9 +135,12 @@ def error_detail(error: PodiumError, *, agent: str = "") -> result_pb2.ErrorDeta
 
 def _retry(step: StepProgress, error: PodiumError, policy: FailurePolicy) -> Decision:
     delay = timedelta(0)
-    if error.code in ("AGENT_TIMEOUT", "AGENT_CRASHED", "SERVER_UNAVAILABLE"):
+    if error.code in ("AGENT_TIMEOUT", "AGENT_CRASHED", "AGENT_UNREACHABLE", "SERVER_UNAVAILABLE"):
         # A bad output is asked for again at once, with the diagnosis; a struggling agent gets time.
         delay = min(policy.retry_delay * 2**step.failures, policy.max_retry_delay)
+    if error.retry_after is not None:
+        # It says itself when it can be asked again.
+        delay = max(delay, min(error.retry_after, policy.max_retry_after))
     return Decision(recovery=status_pb2.RECOVERY_RETRY, delay=delay, reason="the agent may do better")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 from agents.engines.process import ProcessEngine
 from agents.sandbox.process_tree import tree_use
 from agents.spec import AgentSpec, ManifestInvalid
-from podium.errors import AgentCrashed, AgentTimeout, OutputContractBroken
+from podium.errors import AgentCrashed, AgentTimeout, AgentUnreachable, OutputContractBroken
 from tests.cases.hostile_calls import FOLDER, KINDS, hostile_spec, invocation
 from tests.integration.server import ROOT
 
@@ -213,8 +214,58 @@ def test_kill_9_of_the_server_leaves_no_process(kind: str, tmp_path: Path) -> No
     assert not any(_runs(pid) for pid in pids)
 
 
-def _runs(pid: int) -> bool:
+def _state(pid: int) -> str:
+    """As /proc names it; empty when it has ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return ""
+
+
+def _runs(pid: int) -> bool:
+    return _state(pid) not in ("", "Z", "X")
+
+
+def test_a_process_that_died_between_two_calls_is_replaced(folder: Path) -> None:
+    async def run() -> None:
+        async with engine_of() as engine:
+            spec = spec_of(folder, callable="mine:tell")
+            await engine.invoke(invocation(spec, ""))
+            _, agent = sorted(tree_use(os.getpid()).pids)
+            os.kill(agent, signal.SIGKILL)
+            async with asyncio.timeout(10):
+                while _runs(agent):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(0.01)
+            assert (await engine.invoke(invocation(spec, "")))["said"].endswith(" 1")
+
+    asyncio.run(run())
+
+
+def test_a_warden_that_dies_takes_its_agent_along() -> None:
+    async def run() -> None:
+        async with engine_of() as engine:
+            await engine.invoke(invocation(hostile_spec(), "good"))
+            warden, agent = sorted(tree_use(os.getpid()).pids)
+            call = asyncio.create_task(engine.invoke(invocation(hostile_spec(), "deaf", limit_s=60)))
+            async with asyncio.timeout(10):
+                while _state(agent) == "T":  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(0.01)
+            os.kill(warden, signal.SIGKILL)
+            with pytest.raises(AgentUnreachable, match="lost") as caught:
+                await call
+            assert caught.value.agent == "hostile"
+            async with asyncio.timeout(10):
+                while _runs(agent):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+def test_after_it_is_closed_it_starts_nothing(folder: Path) -> None:
+    async def run() -> None:
+        engine = ProcessEngine()
+        await engine.close()
+        with pytest.raises(AgentUnreachable, match="stopping"):
+            await engine.invoke(invocation(spec_of(folder, callable="mine:tell"), ""))
+
+    asyncio.run(run())

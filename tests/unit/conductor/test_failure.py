@@ -11,6 +11,7 @@ from conductor.progress import StepProgress, TaskState
 from podium.errors import (
     AgentCrashed,
     AgentTimeout,
+    AgentUnreachable,
     CapabilityDenied,
     CapabilityExpired,
     DataCorrupt,
@@ -111,6 +112,13 @@ def test_delays_grow_for_agents_in_trouble_and_bad_outputs_are_asked_again_at_on
     ]
     assert delays == [0.2, 0.4, 0.8, 1.6, 3.2]
     assert decide(ValidatorFailed("no")).delay == timedelta(0)
+    assert decide(AgentUnreachable("gone")).delay == timedelta(milliseconds=200)
+
+
+@pytest.mark.parametrize(("asked_s", "given_s"), [(0, 0.2), (7, 7), (3600, 60)])
+def test_an_agent_that_says_when_to_come_back_is_given_that_time(asked_s: int, given_s: float) -> None:
+    busy = AgentUnreachable("busy", retry_after=timedelta(seconds=asked_s))
+    assert decide(busy).delay == timedelta(seconds=given_s)
 
 
 def test_a_device_is_waited_for_no_longer_than_the_task_has() -> None:
