@@ -8,11 +8,15 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
+from click.core import ParameterSource
 
+from edge.identity import DeviceIdentity, enrolled, held
 from edge.watching import FolderSource, shown_name
 from podium.cli import emit, require
 from podium.errors import InvalidRequest
@@ -25,6 +29,7 @@ from podium.v1 import status_pb2, task_pb2
 require("onnxruntime", "rapidocr")
 
 ONCE_ATTEMPTS = 5
+DEFAULT_SERVER = "127.0.0.1:7443"
 
 FIELDS = {
     name: place
@@ -50,7 +55,20 @@ def run(
     watch: Annotated[
         Path | None, typer.Option("--watch", help="Read every new PNG, JPEG or PDF of this folder.")
     ] = None,
-    server: Annotated[str, typer.Option(envvar="PODIUM_SERVER", help="The cloud, HOST:PORT.")] = "127.0.0.1:7443",
+    identity: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="PODIUM_IDENTITY",
+            help="Folder of the enrolled device's files (`podium enroll`); they say where the cloud is.",
+        ),
+    ] = None,
+    server: Annotated[
+        str,
+        typer.Option(
+            envvar="PODIUM_SERVER",
+            help="The cloud, HOST:PORT. With --identity only to reach its port for machines elsewhere.",
+        ),
+    ] = DEFAULT_SERVER,
     ca: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +85,8 @@ def run(
         ),
     ] = None,
     device: Annotated[
-        str, typer.Option(envvar="PODIUM_DEVICE", help="The device's name; the machine's by default.")
+        str,
+        typer.Option(envvar="PODIUM_DEVICE", help="The device's name: its certificate's, or the machine's."),
     ] = "",
     threads: Annotated[int, typer.Option(min=1, max=16, help="Threads of one model run.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer on stdout.")] = False,
@@ -79,29 +98,46 @@ def run(
     """
     if (once is None) == (watch is None):
         raise InvalidRequest("give either --once FILE or --watch FOLDER", field="once")
-    from edge.device import default_device_id
+    if once is not None and not once.is_file():
+        raise InvalidRequest(f"there is no file {once}", field="once")
+    if watch is not None and not watch.is_dir():
+        raise InvalidRequest(f"{watch} is not a folder", field="watch")
+    with ExitStack() as exits:
+        if identity is not None:
+            who = _enrolled(identity, device=device, server=server)
+            exits.enter_context(held(identity))
+        else:
+            from edge.device import default_device_id
 
-    address = Address.of(server, ca, token=given_token(token_file, os.environ))
-    if once is not None:
-        if not once.is_file():
-            raise InvalidRequest(f"there is no file {once}", field="once")
-        name = device or default_device_id(once=True)
-        answer = asyncio.run(_once(address, once, name, threads))
-        _show(answer, as_json=as_json)
-        raise SystemExit(0 if answer["status"] == "succeeded" else 1)
-    if watch is not None:
-        if not watch.is_dir():
-            raise InvalidRequest(f"{watch} is not a folder", field="watch")
-        name = device or default_device_id(once=False)
-        asyncio.run(_watch(address, watch, name, threads, as_json=as_json))
+            address = Address.of(server, ca, token=given_token(token_file, os.environ))
+            name = device or default_device_id(once=once is not None)
+            who = DeviceIdentity(name=name, address=lambda: address)
+        if watch is not None:
+            asyncio.run(_watch(who, watch, threads, as_json=as_json))
+        elif once is not None:
+            answer = asyncio.run(_once(who, once, threads))
+            _show(answer, as_json=as_json)
+            raise SystemExit(0 if answer["status"] == "succeeded" else 1)
 
 
-async def _once(address: Address, path: Path, device_id: str, threads: int) -> dict[str, Any]:
+def _enrolled(folder: Path, *, device: str, server: str) -> DeviceIdentity:
+    def typed(option: str) -> bool:
+        return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+    for option in ("ca", "token_file"):
+        if typed(option):
+            name = option.replace("_", "-")
+            raise InvalidRequest(
+                f"--{name} has no use with --identity, whose files hold what is needed", field=name
+            )
+    # PODIUM_SERVER in the environment is the port that people use, and machines have another.
+    return enrolled(folder, name=device, target=server if typed("server") else "", on_problem=_say)
+
+
+async def _once(who: DeviceIdentity, path: Path, threads: int) -> dict[str, Any]:
     from edge.device import Device
 
-    async with Device(
-        address, device_id=device_id, threads=threads, attempts=ONCE_ATTEMPTS, on_state=_OnChange(_say)
-    ) as device:
+    async with Device(who, threads=threads, attempts=ONCE_ATTEMPTS, on_state=_OnChange(_say)) as device:
         _say(f"reading {shown_name(path)}")
         seen = await device.read(path, observation_id=str(uuid.uuid4()))
         pages = seen.scan.reading.pages
@@ -111,7 +147,7 @@ async def _once(address: Address, path: Path, device_id: str, threads: int) -> d
         return answer_of(await device.wait(task_id))
 
 
-async def _watch(address: Address, folder: Path, device_id: str, threads: int, *, as_json: bool) -> None:
+async def _watch(who: DeviceIdentity, folder: Path, threads: int, *, as_json: bool) -> None:
     from edge.device import Device
     from edge.folder_run import FolderRun
 
@@ -122,10 +158,8 @@ async def _watch(address: Address, folder: Path, device_id: str, threads: int, *
         source = FolderSource(folder)
     except OSError as error:
         raise InvalidRequest(f"{folder} cannot be watched: {error}", field="watch") from error
-    _say(f"{device_id} watches {folder}; stop it with Ctrl-C")
-    async with Device(
-        address, device_id=device_id, threads=threads, folder=folder, on_state=_OnChange(_say)
-    ) as device:
+    _say(f"{who.name} watches {folder}; stop it with Ctrl-C")
+    async with Device(who, threads=threads, folder=folder, on_state=_OnChange(_say)) as device:
         await _until_stopped(FolderRun(device, source, show=show, say=_say, clock_s=time.time).run())
 
 

@@ -9,17 +9,20 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from edge.identity import DeviceIdentity
 from edge.link import DeviceLink
 from edge.pipeline import DocumentPipeline, DocumentSeen
 from podium.client import AsyncClient
-from podium.errors import NotFound, ServerUnavailable, TimeLimitExceeded
+from podium.errors import NotFound, PodiumError, ServerUnavailable, TimeLimitExceeded
 from podium.link import Address
+from podium.link.certificates import CertificateExpired, CertificateRefused
+from podium.link.renewing import RenewalWatch
 from podium.v1 import blob_pb2, edge_pb2, task_pb2
 from tools.document.places import reread_places
 from tools.document.reader import DocumentReader
@@ -28,6 +31,7 @@ T = TypeVar("T")
 
 OBSERVATION_KIND = "document_reading"
 _TRY_AGAIN_AFTER_S = 1.0
+_WATCH_ANEW_AFTER = timedelta(minutes=5)
 _SHARE_FOR_REREADING = 0.7
 """Of a step's time limit; the place at hand and the way up take the rest. Half an answer in time is worth more
 than a whole one too late."""
@@ -46,9 +50,8 @@ class Device:
 
     def __init__(
         self,
-        address: Address,
+        identity: DeviceIdentity,
         *,
-        device_id: str,
         threads: int,
         attempts: int | None = None,
         folder: Path | None = None,
@@ -57,40 +60,55 @@ class Device:
         """Load the models; entering connects.
 
         Args:
-            address: the cloud.
-            device_id: the device's name.
+            identity: the device's name, and where the cloud is.
             threads: threads of one model run.
             attempts: see `DeviceLink.run`.
             folder: where documents seen before a restart may still lie.
             on_state: told about the connection, in words.
         """
-        self._address = address
-        self._pipeline = DocumentPipeline(DocumentReader(threads=threads), device_id=device_id, folder=folder)
+        self._address = identity.address
+        self._pipeline = DocumentPipeline(DocumentReader(threads=threads), device_id=identity.name, folder=folder)
         self._attempts = attempts
+        jitter = random.Random()  # noqa: S311 - spreads reconnects, guards nothing
         self._link = DeviceLink(
-            lambda: address,
-            device_id=device_id,
+            identity.address,
+            device_id=identity.name,
             software_version=version("podium"),
             capabilities=[PAGE_REREAD],
             handle_step=self._handle_step,
-            jitter=random.Random(),  # noqa: S311 - spreads reconnects, guards nothing
+            jitter=jitter,
             on_state=on_state,
+            on_failure=self._note_failure,
         )
+        self._renewal: RenewalWatch | None = None
+        if identity.folder is not None:
+            self._renewal = RenewalWatch(
+                identity.folder,
+                clock=lambda: datetime.now(UTC),
+                jitter=jitter.random,
+                on_renewed=self._link.connect_anew,
+                on_problem=lambda error: on_state(f"certificate not renewed: {error.message} {error.next_step}"),
+            )
+        self._renewing: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
+        self._clients: list[tuple[Address, AsyncClient]] = []
         # One picture at a time: a page takes all of a small device's memory and cores. A lock would not do: a
         # reading that nobody waits for any more goes on in its thread.
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="reading")
 
     async def __aenter__(self) -> Self:
-        self._client = AsyncClient(self._address)
         self._running = asyncio.create_task(self._link.run(attempts=self._attempts))
+        if self._renewal is not None:
+            self._renewing = asyncio.create_task(self._renewal.run())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-        await self._client.close()
+        tasks = [task for task in (self._running, self._renewing) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for _, client in self._clients:
+            await client.close()
         self._reading.shutdown(wait=False, cancel_futures=True)
 
     async def read(self, path: Path, *, observation_id: str = "") -> DocumentSeen:
@@ -111,15 +129,15 @@ class Device:
             InvalidRequest: the cloud refused it; sending it again changes nothing.
         """
         blobs = [
-            await self._patiently(partial(self._client.upload_bytes, data, media_type=crop.media_type))
-            for crop, data in seen.scan.crops
+            await self._patiently(partial(self._upload, data, crop.media_type)) for crop, data in seen.scan.crops
         ]
         observation = observation_of(seen, blobs, observed_at=datetime.now(UTC))
         return await self._unless_link_fails(self._link.send(observation))
 
     async def wait(self, task_id: str) -> task_pb2.Task:
         """Follow a task until it has ended or waits for a person."""
-        return await self._patiently(partial(self._client.wait, task_id))
+        # Asked anew now and then: a watch over a connection that is dead behind a proxy would never end.
+        return await self._patiently(lambda: self._client().wait(task_id, time_limit=_WATCH_ANEW_AFTER))
 
     def require_link(self) -> None:
         """Check that the link is up or trying.
@@ -129,6 +147,21 @@ class Device:
         """
         if self._running is not None and self._running.done():
             self._running.result()
+
+    def _client(self) -> AsyncClient:
+        """One for the address that counts now; calls that run go on over the one they began with."""
+        address = self._address()
+        if not self._clients or self._clients[-1][0] != address:
+            # Behind a slow line, so patient; a dead one is noticed by the link, and by deadlines here.
+            self._clients.append((address, AsyncClient(address, patient=True)))
+        return self._clients[-1][1]
+
+    async def _upload(self, data: bytes, media_type: str) -> blob_pb2.BlobRef:
+        return await self._client().upload_bytes(data, media_type=media_type)
+
+    def _note_failure(self, error: PodiumError) -> None:
+        if self._renewal is not None and isinstance(error, CertificateRefused | CertificateExpired):
+            self._renewal.hurry()
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         """The result of `work`, which is begun anew while the cloud is away and the link keeps trying."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from edge.steps import MAX_PART_BYTES, StepHandler, Steps
-from podium.errors import InvalidRequest
+from podium.errors import InvalidRequest, PodiumError
 from podium.link import Address, async_channel
 from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats
 from podium.link.outbox import MemoryOutbox, Outbox, OutboxLimits
@@ -59,6 +59,7 @@ class DeviceLink:
         handle_step: StepHandler,
         jitter: random.Random,
         on_state: Callable[[str], None] = lambda state: None,
+        on_failure: Callable[[PodiumError], None] = lambda error: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         backoff: Backoff = DEFAULT_BACKOFF,
         limits: OutboxLimits = DEFAULT_LIMITS,
@@ -74,6 +75,7 @@ class DeviceLink:
             handle_step: runs a step of the cloud.
             jitter: spreads reconnects and makes the session's id.
             on_state: told about the connection, in words.
+            on_failure: told why each connection ended.
             clock: compared with the cloud's; a difference is said and nothing else.
             backoff: how long to wait between attempts.
             limits: how much may wait to be acknowledged.
@@ -90,7 +92,9 @@ class DeviceLink:
         self._awaited: dict[str, _Awaited] = {}
         self._steps = Steps(handle_step, answer=lambda result: self._put(essential=True, step_result=result))
         self._connection: Connection | None = None
-        self._reconnecting = Reconnecting(address, self._serve, jitter=jitter, on_state=on_state, backoff=backoff)
+        self._reconnecting = Reconnecting(
+            address, self._serve, jitter=jitter, on_state=on_state, on_failure=on_failure, backoff=backoff
+        )
 
     async def send(self, observation: edge_pb2.Observation) -> str:
         """Send an observation and return the id of the task it became, once that is on disk in the cloud.

@@ -47,9 +47,16 @@ class AsyncClient(AsyncRegistryCalls):
     unavailable.
     """
 
-    def __init__(self, address: Address, *, deadline: timedelta = DEFAULT_DEADLINE) -> None:
+    def __init__(self, address: Address, *, deadline: timedelta = DEFAULT_DEADLINE, patient: bool = False) -> None:
+        """Connects at the first call.
+
+        Args:
+            address: the server.
+            deadline: of a call that neither moves files nor waits for a task.
+            patient: for machines behind slow lines; see `podium.link.channel_options`.
+        """
         self._address = address
-        self._channel = async_channel(address)
+        self._channel = async_channel(address, patient=patient)
         self._deadline_s = deadline.total_seconds()
         self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
         self._blobs = blob_pb2_grpc.BlobServiceStub(self._channel)

@@ -76,6 +76,7 @@ class Reconnecting:
         *,
         jitter: random.Random,
         on_state: Callable[[str], None],
+        on_failure: Callable[[PodiumError], None] = lambda error: None,
         backoff: Backoff = DEFAULT_BACKOFF,
     ) -> None:
         """Connects only in `run`.
@@ -85,12 +86,14 @@ class Reconnecting:
             serve: holds one connection until it ends; sets `welcomed` and `progressed`.
             jitter: spreads the attempts.
             on_state: told in words why there is no connection.
+            on_failure: told why a connection ended, before the next attempt.
             backoff: how long to wait between attempts.
         """
         self._address = address
         self._serve = serve
         self._jitter = jitter
         self._on_state = on_state
+        self._on_failure = on_failure
         self._backoff = backoff
         self._at_once = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
@@ -133,6 +136,7 @@ class Reconnecting:
                 raise ServerUnavailable(
                     f"{connection.address.target} cannot be reached: {error.message}", next_step=error.next_step
                 ) from error
+            self._on_failure(error)
             self._on_state(f"not connected: {error.message}")
             try:
                 async with asyncio.timeout(self._backoff.delay(failures, self._jitter).total_seconds()):

@@ -12,10 +12,15 @@ import pytest
 from PIL import Image, ImageFilter
 
 from edge.device import PAGE_REREAD, Device, default_device_id, observation_of
+from edge.identity import DeviceIdentity
 from podium.errors import PodiumError
 from podium.link import Address
 from podium.v1 import blob_pb2, blob_pb2_grpc, edge_pb2, edge_pb2_grpc, status_pb2, task_pb2, task_pb2_grpc
 from tests.unit.tools.document.printed_page import page, png
+
+
+def _identity(port):
+    return DeviceIdentity(name="pi-1", address=lambda: Address.of(f"127.0.0.1:{port}"))
 
 
 class RecordingCloud(
@@ -98,7 +103,7 @@ async def connected(folder=None):
     try:
         async with (
             asyncio.timeout(60),
-            Device(Address.of(f"127.0.0.1:{port}"), device_id="pi-1", threads=1, folder=folder) as device,
+            Device(_identity(port), threads=1, folder=folder) as device,
         ):
             yield cloud, device
     finally:
@@ -206,7 +211,7 @@ def test_a_link_that_ends_for_good_ends_what_waits_for_it(tmp_path):
         server = grpc.aio.server()  # It serves nothing: UNIMPLEMENTED.
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
-        async with Device(Address.of(f"127.0.0.1:{port}"), device_id="pi-1", threads=1) as device:
+        async with Device(_identity(port), threads=1) as device:
             seen = await device.read(path)
             for _ in range(2):
                 with pytest.raises(PodiumError):
