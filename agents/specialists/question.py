@@ -67,6 +67,8 @@ class Question:
             InputContractBroken: the parts of the question do not make a query.
             UnknownName: it names a dimension that does not exist.
         """
+        if not self.measures:
+            raise InputContractBroken("the intent asks for no measure", next_step="Let clarify ask for one.")
         try:
             return self._queries(model)
         except ValidationError as error:

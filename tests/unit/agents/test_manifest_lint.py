@@ -1,5 +1,6 @@
 """Manifests are looked over before they are believed: every weakness by code, path and line."""
 
+import re
 import resource
 import time
 from pathlib import Path
@@ -236,3 +237,19 @@ def test_many_hostile_patterns_end_soon() -> None:
     linted = _lint(_changed("    city: {type: string, maxLength: 100}", fields))
     assert "TOO_MANY_PATTERNS" in {finding.code for finding in linted.fatal}
     assert time.monotonic() - began < 20
+
+
+def test_every_code_of_a_finding_is_explained() -> None:
+    root = ATOMIC_FOLDER.parents[1]
+    page = (root / "docs" / "architecture.md").read_text("utf-8")
+    modules = ("manifest_lint", "manifest_text", "schema_lint", "description_lint", "foreign_code")
+    codes = {
+        code
+        for name in modules
+        for code in re.findall(
+            r'(?:finding|_say|_unread|code=)\(?\s*"([A-Z][A-Z_]+)"',
+            (root / "agents" / f"{name}.py").read_text("utf-8"),
+        )
+    }
+    assert len(codes) > 40
+    assert not {code for code in codes if f"`{code}`" not in page}

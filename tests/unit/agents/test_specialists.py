@@ -18,6 +18,7 @@ from agents.specialists.citations import uncited_claims
 from agents.specialists.coder import code
 from agents.specialists.executor import execute
 from agents.specialists.logger import log
+from agents.specialists.question import Question
 from agents.specialists.security import secure
 from agents.specialists.validator import validate
 from podium.errors import CapabilityDenied, InputContractBroken, InternalError, NotFound
@@ -25,6 +26,7 @@ from tests.unit.agents.specs import NOW, context
 from tools.sql.errors import SqlRefused
 from tools.sql.intent import Interval
 from tools.sql.loading import TableSource, write_database
+from tools.sql.model import load_model
 
 MODEL = """
 name: shop
@@ -223,3 +225,12 @@ def test_a_claim_without_a_source_is_found() -> None:
     assert uncited_claims({}, {"markdown": good, "sources": sources}, context()) == []
     for bad in ("A.\n", "- x [Source: S1]\n- y\n", "| a |\n| --- |\n| 1 |\n\nA. [Source: S2]\n", "| a |\n\n"):
         assert uncited_claims({}, {"markdown": bad, "sources": sources}, context())
+
+
+def test_a_question_without_a_measure_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL, encoding="utf-8")
+    for kind in ("values", "changes", "share"):
+        question = Question.from_json({**INTENT, "kind": kind, "measures": []})
+        with pytest.raises(InputContractBroken, match="no measure"):
+            question.queries(load_model(path))
