@@ -75,7 +75,9 @@ async def hold(
     async with Patience(who=who, first=welcome_within) as patience:
         try:
             async for response in call:
-                patience.heard(connection.heartbeats, receive(response))
+                announced = receive(response)
+                # Only now: the welcome that was just received may have said how often to expect something.
+                patience.heard(connection.heartbeats, announced)
         finally:
             call.cancel()
             connection.end()

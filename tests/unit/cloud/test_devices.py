@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,8 +13,9 @@ from agents.invocation import AgentContext, Caller, Invocation
 from agents.spec import AgentSpec
 from cloud.devices import DeviceCannot, DeviceHub
 from conductor.bus import Acceptance
-from podium.errors import DeviceLost, DeviceOffline, StorageFull
-from podium.link.inbox import MemoryInbox
+from podium.errors import DeviceLost, DeviceOffline, ServerUnavailable, StorageFull
+from podium.link.inbox import IdentityShared, MemoryInbox
+from podium.link.liveness import Heartbeats, PeerSilent
 from podium.v1 import edge_pb2
 from tests.contract.bus.scenario import in_loop
 
@@ -49,10 +51,12 @@ def _invocation(*, name: str = "page_reread", attempt: int = 1) -> Invocation:
 class _Wire:
     """A device's stream, played by the test."""
 
-    def __init__(self, hub: DeviceHub, session: str = "s") -> None:
+    def __init__(self, hub: DeviceHub, session: str = "s", *, heartbeats: bool = False) -> None:
         self.up: asyncio.Queue[edge_pb2.ConnectRequest] = asyncio.Queue()
         self.down = hub.connect(self._requests())
-        hello = edge_pb2.Hello(device_id="pi", session_id=session, capabilities=["page_reread"])
+        hello = edge_pb2.Hello(
+            device_id="pi", session_id=session, capabilities=["page_reread"], heartbeats=heartbeats
+        )
         self.up.put_nowait(edge_pb2.ConnectRequest(hello=hello))
 
     async def _requests(self) -> AsyncIterator[edge_pb2.ConnectRequest]:
@@ -84,9 +88,13 @@ class _Tasks:
         return Acceptance(task_id=f"task of {observation.observation_id}", duplicate=False)
 
 
-def _hub(tasks: _Tasks | None = None) -> DeviceHub:
+def _hub(tasks: _Tasks | None = None, **settings: Any) -> DeviceHub:
     return DeviceHub(
-        accept=(tasks or _Tasks()).accept, clock=lambda: NOW, software_version="1", inbox=MemoryInbox()
+        accept=(tasks or _Tasks()).accept,
+        clock=lambda: NOW,
+        software_version="1",
+        inbox=MemoryInbox(),
+        **settings,
     )
 
 
@@ -98,7 +106,8 @@ async def test_an_attempt_number_is_never_given_twice_so_an_old_result_settles_n
     given_up = asyncio.create_task(hub.invoke("pi", _invocation()))
     old = (await wire.receive()).step_request
     given_up.cancel()
-    assert (await wire.receive()).step_cancel.task_id == "t"
+    cancel = (await wire.receive()).step_cancel
+    assert (cancel.task_id, cancel.step, cancel.attempt) == ("t", 0, 1)
     # A new plan counts this step's attempts from 1 again.
     running = asyncio.create_task(hub.invoke("pi", _invocation(attempt=1)))
     new = (await wire.receive()).step_request
@@ -174,4 +183,86 @@ async def test_a_device_that_does_not_read_is_not_read_from_without_end() -> Non
     assert 100 < len(tasks.seen) < 300
     acknowledged = [(await wire.receive()).ack_through for _ in range(1000)]
     assert acknowledged == list(range(1, 1001))
+    await wire.down.aclose()
+
+
+HEARTBEAT = edge_pb2.ConnectRequest(heartbeat=edge_pb2.Heartbeat())
+
+
+@in_loop
+async def test_a_device_that_shows_no_life_is_offline_and_its_steps_are_given_up() -> None:
+    hub = _hub(heartbeats=Heartbeats(interval=timedelta(milliseconds=50)))
+    wire = _Wire(hub, heartbeats=True)
+    assert (await wire.receive()).welcome.heartbeat_interval.ToTimedelta() == timedelta(milliseconds=50)
+    running = asyncio.create_task(hub.invoke("pi", _invocation()))
+    assert (await wire.receive()).WhichOneof("message") == "step_request"
+    # Nobody reads the stream meanwhile: its sending side is stuck, as on a line that is dead.
+    with pytest.raises(DeviceLost):
+        await running
+    assert not hub.online("pi")
+    with pytest.raises(PeerSilent):
+        await wire.receive()
+
+
+@in_loop
+async def test_a_device_with_heartbeats_stays_and_is_sent_some() -> None:
+    hub = _hub(heartbeats=Heartbeats(interval=timedelta(milliseconds=50)))
+    wire = _Wire(hub, heartbeats=True)
+    await wire.receive()
+    for _ in range(30):  # longer than the silence that is borne
+        wire.up.put_nowait(HEARTBEAT)
+        assert (await wire.receive()).WhichOneof("message") == "heartbeat"
+    assert hub.online("pi")
+    await wire.down.aclose()
+
+
+@in_loop
+async def test_a_large_step_is_announced_so_that_a_slow_line_is_not_taken_for_a_dead_one() -> None:
+    hub = _hub()
+    wire = _Wire(hub, heartbeats=True)
+    await wire.receive()
+    invocation = _invocation()
+    invocation = replace(invocation, inputs={"text": "x" * 50_000})
+    running = asyncio.create_task(hub.invoke("pi", invocation))
+    announced = (await wire.receive()).heartbeat.bytes_to_follow
+    step = await wire.receive()
+    assert announced == step.ByteSize() > 50_000
+    running.cancel()
+    await wire.down.aclose()
+
+
+@in_loop
+async def test_a_second_holder_is_named_refused_and_does_not_throw_the_newer_one_out() -> None:
+    contested: list[str] = []
+    hub = _hub(on_contested=contested.append)
+    old = _Wire(hub, session="old")
+    await old.receive()
+    new = _Wire(hub, session="new")
+    await new.receive()
+    with pytest.raises(ServerUnavailable, match="connected anew elsewhere"):
+        await old.receive()
+    new.up.put_nowait(HEARTBEAT)
+    observation = edge_pb2.Observation(observation_id="o")
+    new.up.put_nowait(edge_pb2.ConnectRequest(sequence=1, observation=observation))
+    await new.receive()
+    with pytest.raises(IdentityShared, match="device pi"):
+        await _Wire(hub, session="old").receive()
+    assert contested == ["pi"]
+    new.up.put_nowait(edge_pb2.ConnectRequest(sequence=2, observation=observation))
+    assert (await new.receive()).ack_through == 2
+    await new.down.aclose()
+
+
+@in_loop
+async def test_a_device_that_reconnects_or_is_started_anew_is_no_second_holder() -> None:
+    contested: list[str] = []
+    hub = _hub(on_contested=contested.append)
+    for session in ("one", "one", "one", "two", "two", "three"):
+        wire = _Wire(hub, session=session)
+        await wire.receive()
+        wire.up.put_nowait(HEARTBEAT)
+        observation = edge_pb2.Observation(observation_id="o")
+        wire.up.put_nowait(edge_pb2.ConnectRequest(sequence=1, observation=observation))
+        await wire.receive()
+    assert contested == []
     await wire.down.aclose()
