@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from agents.engines.onnx import OnnxEngine
+from agents.engines.process import ProcessEngine
 from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
@@ -155,7 +156,10 @@ class App:
             inbox=inbox,
             on_contested=machines.contested,
         )
-        engines = build_engines(python, hub, onnx, os.environ)
+        process = ProcessEngine(
+            max_processes=settings.agent_processes, weak_isolation=settings.agent_weak_isolation
+        )
+        engines = build_engines(python, hub, onnx, process, os.environ)
         self._exits.push_async_callback(close_engines, engines)
         wiring = Wiring(
             bus=self.bus,

@@ -15,7 +15,11 @@ from conductor.schema_fit import misfits
 
 
 def build_engines(
-    python: PythonEngine, devices: DeviceLink, onnx: OnnxEngine, environment: Mapping[str, str]
+    python: PythonEngine,
+    devices: DeviceLink,
+    onnx: OnnxEngine,
+    process: ProcessEngine,
+    environment: Mapping[str, str],
 ) -> Mapping[str, Engine]:
     """The engines by the name that a manifest gives.
 
@@ -23,6 +27,7 @@ def build_engines(
         python: runs functions of this process; it has the shared resources.
         devices: the way to connected devices.
         onnx: runs models; it has the shared resources and the artefact registry.
+        process: runs agents in processes of their own.
         environment: where variables that manifests name (tokens of foreign agents) are read from.
     """
     return {
@@ -32,7 +37,7 @@ def build_engines(
         "a2a": A2aEngine(environment),
         "mcp": McpEngine(environment, certain_misfits),
         "openai": OpenaiEngine(environment),
-        "process": ProcessEngine(),
+        "process": process,
     }
 
 

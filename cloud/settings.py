@@ -65,6 +65,10 @@ class Settings(BaseModel):
     agent_variables: str = Field(
         "", description="environment variables that registered agents may name besides PODIUM_AGENT_*, A,B"
     )
+    agent_processes: int = Field(32, ge=1, le=4096, description="processes of agents at once, idle ones included")
+    agent_weak_isolation: bool = Field(
+        False, description="run agents' processes where this machine cannot keep the server's files from them"
+    )
     trial_inputs: int = Field(25, ge=1, le=10_000, description="inputs that an agent is tried on when registered")
     trial_seconds: float = Field(15, gt=0, le=600, description="longest time for such a trial")
     max_interruptions: int = Field(

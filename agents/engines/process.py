@@ -13,7 +13,7 @@ from typing import Any
 from agents.canonical import canonical_json, sha256_of
 from agents.engines.settings import ProcessSettings
 from agents.invocation import AgentContext, Invocation
-from agents.sandbox import confinement, kernel
+from agents.sandbox import kernel
 from agents.sandbox.child import Child, ConfinementRefused, Program, WardenLost
 from agents.sandbox.verdicts import failure_of, read_answer
 from agents.spec import AgentSpec, ManifestInvalid
@@ -45,17 +45,19 @@ class ProcessEngine:
     An instance belongs to one event loop; `close` ends every process.
     """
 
-    def __init__(self, *, max_processes: int = 32, namespaces: bool = True) -> None:
+    def __init__(self, *, max_processes: int = 32, namespaces: bool = True, weak_isolation: bool = False) -> None:
         """Start nothing; processes come with the first calls.
 
         Args:
             max_processes: Agents' processes at once, over all agents; one that waits makes room for one that is
                 asked for.
             namespaces: False: do without, as on a machine that refuses them.
+            weak_isolation: Run agents also where neither root nor namespaces keep this server's files from them.
         """
         self._room = asyncio.Semaphore(max_processes)
         self._waiting = 0
         self._namespaces = namespaces
+        self._weak_isolation = weak_isolation
         self._pools: dict[str, _Pool] = {}
         self._children: set[Child] = set()
         self._timers: dict[Child, asyncio.TimerHandle] = {}
@@ -190,10 +192,18 @@ class ProcessEngine:
             else:
                 self._tell(child)
                 return child
-        child = await Child.start(program, spec.limits, namespaces=False)
-        if child.isolation == confinement.SAME_USER:
-            # The agent is the same user as this server: nobody may now read the server's environment or memory.
+        if os.geteuid() != 0:
+            if not self._weak_isolation:
+                raise AgentUnreachable(
+                    f"{spec.name} is not started: this machine refuses namespaces to this user, so the agent "
+                    "could read every file that the server can",
+                    next_step="Allow unprivileged user namespaces, run the server as root, or accept it with the "
+                    "setting agent_weak_isolation.",
+                    agent=spec.name,
+                )
+            # The agent will be the same user as this server: nobody may read the server's environment or memory.
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        child = await Child.start(program, spec.limits, namespaces=False)
         self._tell(child)
         return child
 

@@ -173,6 +173,35 @@ def test_a_call_that_is_given_up_ends_its_process(folder: Path) -> None:
     asyncio.run(run())
 
 
+UNSAFE = """
+import asyncio, sys
+from pathlib import Path
+from podium.errors import AgentUnreachable
+from tests.cases.hostile_calls import become, hostile_spec, invocation
+become("user_without_namespaces", Path(sys.argv[1]))
+from agents.engines.process import ProcessEngine
+
+async def main():
+    try:
+        await ProcessEngine(namespaces=False).invoke(invocation(hostile_spec(), "good"))
+    except AgentUnreachable as error:
+        print(error.next_step)
+
+asyncio.run(main())
+"""
+
+
+def test_without_isolation_an_agent_runs_only_if_the_operator_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNSAFE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'protos'}"},
+    )
+    assert "agent_weak_isolation" in done.stdout, done.stderr
+
+
 SERVER = """
 import asyncio, sys
 from pathlib import Path
@@ -182,7 +211,7 @@ from agents.engines.process import ProcessEngine
 from tests.cases.hostile_calls import hostile_spec, invocation
 
 async def main():
-    engine = ProcessEngine(namespaces=KINDS[sys.argv[1]][1])
+    engine = ProcessEngine(namespaces=KINDS[sys.argv[1]][1], weak_isolation=True)
     await engine.invoke(invocation(hostile_spec("idle"), "good"))
     busy = asyncio.create_task(engine.invoke(invocation(hostile_spec("busy"), "deaf", limit_s=600)))
     print("ready", flush=True)
