@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from a2a.types.a2a_pb2 import Part
 
     from agents.engines.a2a_card import CheckedCard
-    from agents.engines.a2a_conversation import Conversation
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class A2aEngine:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        # Giving up may have left word for the agents: `_abandon` ends within seconds.
+        # Giving up leaves word for the agents, which ends within seconds.
         await asyncio.gather(*self._background, return_exceptions=True)
         links = list(self._links.values())
         self._links.clear()
@@ -140,21 +139,24 @@ class A2aEngine:
                 max_turns=settings.max_turns,
             )
         except BaseException as error:
-            self._start(self._abandon(invocation, link, conversation, lost=not isinstance(error, AgentError)))
+            self._start(conversation.abandon())
             if not isinstance(error, Exception):
                 raise
+            if not isinstance(error, AgentError):
+                self._drop(invocation, link)
             raise _mapped(error, name) from error
         return link, parts
 
-    async def _abandon(
-        self, invocation: Invocation, link: _Link, conversation: "Conversation", *, lost: bool
-    ) -> None:
-        await conversation.abandon()
+    def _drop(self, invocation: Invocation, link: _Link) -> None:
+        """Let the next call look for the agent anew: it may come back as another one."""
         key = _key(invocation)
-        if lost and self._links.get(key) is link:
-            # The next call looks for the agent anew: it may have come back as another one.
+        if self._links.get(key) is link:
             del self._links[key]
-            await link.close()
+            self._close_later(invocation, link)
+
+    def _close_later(self, invocation: Invocation, link: _Link) -> None:
+        """Calls under way still use it; they end within their time limits."""
+        self._start(_closed_after(link, invocation.time_limit.total_seconds()))
 
     async def _link(self, invocation: Invocation, settings: A2aSettings) -> _Link:
         key = _key(invocation)
@@ -165,8 +167,7 @@ class A2aEngine:
             fresh = await self._connect(invocation, settings)
             self._links[key] = fresh
             if link is not None:
-                # Calls under way still use it; they end within their time limits.
-                self._start(_close_later(link, invocation.time_limit.total_seconds()))
+                self._close_later(invocation, link)
             return fresh
 
     async def _connect(self, invocation: Invocation, settings: A2aSettings) -> _Link:
@@ -203,7 +204,7 @@ def _key(invocation: Invocation) -> str:
     return f"{invocation.spec.name} {invocation.spec.version}"
 
 
-async def _close_later(link: _Link, after_s: float) -> None:
+async def _closed_after(link: _Link, after_s: float) -> None:
     try:
         await asyncio.sleep(after_s)
     finally:

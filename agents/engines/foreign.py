@@ -2,7 +2,9 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from grpc import StatusCode
@@ -20,6 +22,7 @@ MESSAGE_ROOM = 65_536
 _MAX_SAID_CHARS = 300
 _MAX_SOURCES = 199
 _MAX_LABEL_CHARS = 500
+_ID = re.compile("S[1-9][0-9]{0,3}")
 
 
 class AgentIncompatible(AgentError):
@@ -131,14 +134,22 @@ def _read(raw: object, invocation: Invocation) -> tuple[dict[str, Any], str]:
 def _sources(own: dict[str, Any], told: object, name: str) -> object:
     if not isinstance(told, list):
         return told  # the contract refuses it, and says what it is
-    ids = {source.get("id") for source in told if isinstance(source, dict)}
-    number = next(number for number in range(1, len(ids) + 2) if f"S{number}" not in ids)
-    marked = [_as_told(source, name) for source in told[:_MAX_SOURCES]]
-    return [{"id": f"S{number}", **own}, *marked]
+    taken = {source["id"] for source in told if isinstance(source, dict) and _numbered(source)}
+    free = (f"S{number}" for number in count(1) if f"S{number}" not in taken)
+    return [{"id": next(free), **own}, *(_as_told(source, name, free) for source in told[:_MAX_SOURCES])]
 
 
-def _as_told(source: object, name: str) -> object:
-    if not isinstance(source, dict) or not isinstance(source.get("label"), str):
+def _numbered(source: dict[str, Any]) -> bool:
+    return isinstance(source.get("id"), str) and _ID.fullmatch(source["id"]) is not None
+
+
+def _as_told(source: object, name: str, free: Iterator[str]) -> object:
+    """A claimed source, marked; one with another kind of id gets one of ours, and keeps its own in the label."""
+    if not isinstance(source, dict) or not all(isinstance(source.get(part), str) for part in ("id", "label")):
         return source
-    mark = f" (as told by {name})"
-    return {**source, "label": source["label"][: _MAX_LABEL_CHARS - len(mark)] + mark}
+    mark, label = f" (as told by {name})", source["label"]
+    if _numbered(source):
+        number = source["id"]
+    else:
+        number, label = next(free), f"{source['id']}: {label}"
+    return {**source, "id": number, "label": label[: _MAX_LABEL_CHARS - len(mark)] + mark}

@@ -3,8 +3,10 @@
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any, Final, NoReturn
 
+from a2a.helpers.proto_helpers import get_data_parts, get_text_parts
 from a2a.server.context import ServerCallContext
 from a2a.server.events import Event
 from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
@@ -122,17 +124,19 @@ class A2aGateway(RequestHandler):
 
     @validate_request_params
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """One page of the caller's tasks, newest first; lists come without answers."""
+        """One page of the caller's tasks, newest first; `total_size` counts those of the page."""
         size = params.page_size or _DEFAULT_PAGE
         if size > _MAX_PAGE:
             raise InvalidParamsError(f"page_size is {size}; {_MAX_PAGE} is the most")
         wanted = statuses_of(params.status) if params.status != TaskState.TASK_STATE_UNSPECIFIED else []
         async with self._client(context) as client:
             page = await client.list(statuses=wanted, page_size=size, page_token=params.page_token)
-        tasks = [task for task in page.tasks if params.context_id in ("", context_of(task))]
-        listed = [a2a_task(task) for task in tasks]
-        for task in listed:
-            task.ClearField("artifacts")
+            # A list leaves out the labels, and with them which conversation a task belongs to.
+            tasks = [await client.get(task.task_id) for task in page.tasks]
+        listed = [a2a_task(task) for task in tasks if params.context_id in ("", context_of(task))]
+        if not params.include_artifacts:
+            for task in listed:
+                task.ClearField("artifacts")
         return ListTasksResponse(
             tasks=listed, next_page_token=page.next_page_token, page_size=size, total_size=len(listed)
         )
@@ -187,9 +191,9 @@ class A2aGateway(RequestHandler):
 
 async def _taken(client: AsyncClient, message: Message) -> task_pb2.Task:
     """The task of a message: a new one, or the one whose question it answers."""
-    text = "\n".join(part.text for part in message.parts if part.WhichOneof("content") == "text")
-    if any(part.WhichOneof("content") not in ("text", "raw") for part in message.parts):
-        raise ContentTypeNotSupportedError("a message is text and files by value; data and links are not read")
+    if any(part.WhichOneof("content") not in ("text", "raw", "data") for part in message.parts):
+        raise ContentTypeNotSupportedError("links to files are not followed; send them by value")
+    text, as_of = _asked(message)
     if message.task_id:
         return await _told(client, message, text)
     request_id = request_id_of(message.message_id)
@@ -197,9 +201,28 @@ async def _taken(client: AsyncClient, message: Message) -> task_pb2.Task:
     return await client.submit(
         text,
         request_id=request_id,
+        as_of=as_of,
         attachments=await _attachments(client, message),
         labels={CONTEXT_LABEL: context_id},
     )
+
+
+def _asked(message: Message) -> tuple[str, datetime | None]:
+    """The request: the `text` of a data part, where there is one, or else all texts; and its moment, `as_of`.
+
+    An agent that sends data puts what it wants into them, and words about their form beside them.
+    """
+    given = get_data_parts(message.parts)
+    if not given:
+        return "\n".join(get_text_parts(message.parts)), None
+    [data] = given if len(given) == 1 else [None]
+    if not isinstance(data, dict) or not isinstance(data.get("text"), str) or set(data) - {"text", "as_of"}:
+        raise ContentTypeNotSupportedError("a message has one data part at most: an object with text and as_of")
+    try:
+        as_of = datetime.fromisoformat(data["as_of"]) if "as_of" in data else None
+    except (TypeError, ValueError) as error:
+        raise InvalidParamsError("as_of is not a moment as ISO 8601 writes it") from error
+    return data["text"], as_of
 
 
 async def _told(client: AsyncClient, message: Message, text: str) -> task_pb2.Task:

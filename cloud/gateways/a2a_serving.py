@@ -131,8 +131,8 @@ class _GrpcGuard(grpc.aio.ServerInterceptor):
         return await continuation(details)
 
 
-def _refusing(error: PodiumError) -> grpc.RpcMethodHandler[Any, Any]:
-    async def refuse(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+def _refusing(error: PodiumError) -> "grpc.RpcMethodHandler[Any, Any]":
+    async def refuse(_: Any, context: "grpc.aio.ServicerContext[Any, Any]") -> None:
         await context.abort(error.status, f"{error.code}: {error.message}")
 
     return grpc.unary_unary_rpc_method_handler(refuse)

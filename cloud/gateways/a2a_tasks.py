@@ -179,12 +179,12 @@ def _words(task: task_pb2.Task) -> str:
 
 def _artifact(task: task_pb2.Task) -> Artifact:
     told = shown(task)
-    del told["question"], told["error"], told["status"], told["task_id"]
+    del told["question"], told["error"]
     return Artifact(
         artifact_id=ANSWER,
         name=ANSWER,
         parts=[
-            Part(text=told.pop("answer_markdown"), media_type="text/markdown"),
+            Part(text=told["answer_markdown"], media_type="text/markdown"),
             Part(data=ParseDict(_carried(told), Value()), media_type="application/json"),
         ],
     )
