@@ -96,7 +96,9 @@ def clock_warning(ours: datetime, servers: datetime, *, tolerance: timedelta = _
     if abs(off) <= tolerance:
         return ""
     amount = (
-        f"{abs(off).days} days" if abs(off) >= timedelta(days=2) else f"{abs(off).total_seconds() / 60:.0f} min"
+        f"{abs(off) / timedelta(days=1):.0f} days"
+        if abs(off) >= timedelta(days=2)
+        else f"{abs(off).total_seconds() / 60:.0f} min"
     )
     return (
         f"this machine's clock is {amount} {'ahead of' if off > timedelta(0) else 'behind'} the server's "
@@ -110,9 +112,18 @@ async def renew_in_process(folder: Path) -> None:
     Raises:
         PodiumError: why it could not be renewed, as its own class.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "podium.identity.renewal", str(folder), stdout=PIPE, stderr=PIPE
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            sys.executable, "-m", "podium.identity.renewal", str(folder), stdout=PIPE, stderr=PIPE
+        )
     )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        process = await starting  # so that none is left behind that nobody knows
+        process.kill()
+        await process.wait()
+        raise
     try:
         async with asyncio.timeout(_PROCESS_LIMIT.total_seconds()):
             out, err = await process.communicate()
