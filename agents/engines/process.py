@@ -276,6 +276,7 @@ def _told(context: AgentContext) -> dict[str, Any]:
         "device_id": context.device_id,
         "document_sha256": context.document_sha256,
         "diagnosis": list(context.diagnosis),
+        "turns_left": context.turns_left,
     }
 
 
