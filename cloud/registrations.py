@@ -21,7 +21,7 @@ from agents.foreign_code import ForeignPolicy, refusals
 from agents.registry import AgentRegistry, RegisteredAgent, Registration
 from agents.spec import ManifestInvalid, read_spec
 from cloud.bus.schema import podium_error
-from podium.errors import InternalError, PodiumError
+from podium.errors import DataCorrupt, PodiumError
 
 REGISTRATIONS = "registrations.sqlite"
 """Name of the file in the data directory."""
@@ -106,7 +106,7 @@ class Registrations:
         for name, version, manifest, sha256, by, at in rows:
             try:
                 registration = Registration(by=by, at=datetime.fromisoformat(at))
-                self._registry.add(_revived(f"agent {name} {version}", manifest, sha256, registration, policy))
+                self._registry.add(_revived((name, version), manifest, sha256, registration, policy))
             except (PodiumError, ValueError) as error:
                 left_out.append(f"agent {name} {version} was left out: {error}")
                 _LOG.warning("agent %s %s was registered and cannot be loaded: %s", name, version, error)
@@ -263,12 +263,13 @@ class Registrations:
 
 
 def _revived(
-    named: str, manifest: str, sha256: str, registration: Registration, policy: ForeignPolicy
+    key: tuple[str, str], manifest: str, sha256: str, registration: Registration, policy: ForeignPolicy
 ) -> RegisteredAgent:
+    named = f"agent {' '.join(key)}"
     raw = json.loads(manifest)
-    if sha256_of(raw) != sha256:
-        raise InternalError(f"the manifest of {named} on disk is not the one that was registered")
     spec = read_spec(raw, named=named)
+    if sha256_of(raw) != sha256 or (spec.name, spec.version) != key:
+        raise DataCorrupt(f"the manifest of {named} on disk is not the one that was registered")
     if refused := list(refusals(spec, policy)):
         raise ManifestInvalid(
             f"{named} is no longer allowed: {refused[0].message}", evidence=[item.message for item in refused]
