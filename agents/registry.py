@@ -142,8 +142,8 @@ class AgentRegistry:
         """A registry of the same agents, to try a change on."""
         twin = AgentRegistry()
         with self._lock:
-            twin._by_name, twin._weighted = self._by_name, set(self._weighted)  # noqa: SLF001 - of its own class
-            twin._found, twin._shared, twin._serving = self._found, self._shared, self._serving  # noqa: SLF001
+            twin._by_name, twin._weighted = self._by_name, set(self._weighted)
+            twin._found, twin._shared, twin._serving = self._found, self._shared, self._serving
         return twin
 
     def get(self, name: str, version: str = "") -> RegisteredAgent:
