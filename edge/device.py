@@ -107,7 +107,7 @@ class Device:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for _, client in self._clients:
+        for _address, client in self._clients:
             await client.close()
         self._reading.shutdown(wait=False, cancel_futures=True)
 

@@ -210,6 +210,8 @@ class DeviceHub:
             raise ServerUnavailable("the server is stopping")
         device_id = hello.device_id
         stream = Stream(session, self._heartbeats if hello.heartbeats else None)
+        # One that sends no heartbeats may have nothing to say for hours: its greeting must do.
+        session.confirmed |= not hello.heartbeats
         capabilities = frozenset(hello.capabilities)
         device = self._devices.get(device_id)
         if device is None:

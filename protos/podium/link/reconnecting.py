@@ -38,7 +38,7 @@ class Backoff:
 
     def delay(self, failures: int, jitter: random.Random) -> timedelta:
         """The wait after so many failures in a row, at least one."""
-        ceiling = min(self.longest, self.first * 2 ** min(failures - 1, 20))
+        ceiling: timedelta = min(self.longest, self.first * 2 ** min(failures - 1, 20))
         return max(self.least, ceiling * jitter.random())
 
 
@@ -147,7 +147,7 @@ class Reconnecting:
 
     async def _until_it_ends(self, connection: Connection) -> PodiumError:
         """Why the connection ended, unless that is for good."""
-        self._serving = asyncio.ensure_future(self._serve(connection))  # type: ignore[arg-type]
+        self._serving = asyncio.ensure_future(self._serve(connection))
         try:
             await self._serving
         except grpc.aio.AioRpcError as rpc_error:
