@@ -111,6 +111,8 @@ class Settings(BaseModel):
     def _tls_is_whole_or_absent(self) -> "Settings":
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together")
+        if self.machines_listen.endswith(":65536"):
+            raise ValueError("there is no port after that of listen for machines; say one with listen_machines")
         if self.tls_ca is not None and self.tls_certificate is None:
             raise ValueError("tls_ca says whose tls_certificate is, and there is none")
         if self.insecure_loopback and self.tls_certificate is not None:

@@ -69,3 +69,34 @@ def test_without_tls_only_loopback_is_served(host: str) -> None:
 def test_loopback_may_be_served_without_tls(host: str) -> None:
     flags = {"listen": f"{host}:0", "insecure_loopback": True, "data": "/nowhere"}
     assert load_settings(flags=flags, environment={}).settings.insecure_loopback
+
+
+@pytest.mark.parametrize(
+    ("given", "machines"),
+    [
+        ({}, "127.0.0.1:7444"),
+        ({"listen": "0.0.0.0:9000"}, "0.0.0.0:9001"),
+        ({"listen": "127.0.0.1:0"}, "127.0.0.1:0"),
+        ({"listen_machines": "[::]:7"}, "[::]:7"),
+        ({"listen_machines": "off"}, ""),
+        ({"insecure_loopback": True}, ""),
+    ],
+)
+def test_machines_have_the_next_port(given: dict[str, object], machines: str) -> None:
+    assert load_settings(flags=given, environment={}).settings.machines_listen == machines
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"listen_machines": "here"},
+        {"machines_address": "host:port"},
+        {"machine_lifetime_hours": 0},
+        {"machine_grace_hours": -1},
+        {"tls_ca": "ca.pem"},
+        {"listen": "127.0.0.1:65535"},
+    ],
+)
+def test_settings_of_machines_that_cannot_be(given: dict[str, object]) -> None:
+    with pytest.raises(SettingsInvalid):
+        load_settings(flags=given, environment={})
