@@ -62,6 +62,9 @@ def refusals(spec: AgentSpec, policy: ForeignPolicy) -> Iterator[Refusal]:
             yield from _folder_refusals(key, value, policy)
         if key == "env" or key.endswith("_env"):
             yield from _variable_refusals(key, value, policy)
+        if key == "command" and spec.engine not in _ISOLATED and value:
+            # A program that is found on the search path runs with the server's rights, as a function would.
+            yield from _folder_refusals(key, value[0], policy)
 
 
 def _functions(spec: AgentSpec) -> Iterator[tuple[SettingPlace, str]]:

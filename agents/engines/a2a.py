@@ -5,9 +5,11 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from agents.contract import HandoverBroken
 from agents.engines.foreign import (
     AgentIncompatible,
     attributed,
@@ -136,7 +138,8 @@ class A2aEngine:
                 lambda task_id, context_id, turn: reply(
                     invocation, task_id=task_id, context_id=context_id, turn=turn
                 ),
-                max_turns=settings.max_turns,
+                max_turns=_turns(invocation, settings),
+                one_too_many=partial(_one_too_many, invocation, settings),
             )
         except BaseException as error:
             self._start(conversation.abandon())
@@ -198,6 +201,24 @@ class A2aEngine:
             context=ClientCallContext(service_parameters=dict(headers)),
             since_s=self._clock_s(),
         )
+
+
+def _turns(invocation: Invocation, settings: A2aSettings) -> int:
+    """How many questions are answered; the first exchange is a turn of the hand-over too."""
+    agreed = invocation.context.turns_left
+    return settings.max_turns if agreed is None else min(settings.max_turns, agreed - 1)
+
+
+def _one_too_many(invocation: Invocation, settings: A2aSettings, asked: int, words: str) -> AgentError:
+    name = invocation.spec.name
+    message = f"{name} asks for more than its inputs, {asked} times: {words}"
+    if asked <= settings.max_turns:
+        return HandoverBroken(message, receiver=name, turn=asked)
+    return OutputContractBroken(
+        message,
+        next_step="Let the plan give it what it asks for, or raise `max_turns` in its manifest.",
+        agent=name,
+    )
 
 
 def _key(invocation: Invocation) -> str:

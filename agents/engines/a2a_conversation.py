@@ -20,7 +20,7 @@ from a2a.types.a2a_pb2 import (
 )
 
 from agents.engines.foreign import said
-from podium.errors import AgentCrashed, OutputContractBroken
+from podium.errors import AgentCrashed, AgentError, OutputContractBroken
 
 _ENDED: Final = frozenset(
     {
@@ -37,6 +37,9 @@ _CANCELLED_WITHIN_S: Final = 2.0
 
 Reply = Callable[[str, str, int], SendMessageRequest]
 """Makes the answer to a question from the ids of task and context and the number of the turn."""
+
+
+OneTooMany = Callable[[int, str], AgentError]
 
 
 class Conversation:
@@ -64,17 +67,21 @@ class Conversation:
         self._artifacts: dict[str, list[Part]] = {}
         self._message: Message | None = None
 
-    async def run(self, request: SendMessageRequest, reply: Reply, *, max_turns: int) -> Sequence[Part]:
+    async def run(
+        self, request: SendMessageRequest, reply: Reply, *, max_turns: int, one_too_many: OneTooMany
+    ) -> Sequence[Part]:
         """Send the request and wait for the parts of the answer.
 
         Args:
             request: the first message.
             reply: makes the answers to the agent's questions.
             max_turns: how many questions it may ask.
+            one_too_many: makes the error when it asks once more, from their number and the last one.
 
         Raises:
             AgentCrashed: the agent failed, refused or gave up, or wants other credentials.
-            OutputContractBroken: it sent too much, or asked once too often.
+            OutputContractBroken: it sent too much.
+            AgentError: as `one_too_many` makes it.
             A2AError, httpx.HTTPError, grpc.RpcError: as the SDK lets them through.
         """
         turn = 0
@@ -89,11 +96,7 @@ class Conversation:
                 raise AgentCrashed(f"{self._agent} {_outcome(self._status)}", agent=self._agent)
             turn += 1
             if turn > max_turns:
-                raise OutputContractBroken(
-                    f"{self._agent} asks for more than its inputs, {turn} times: {_words(self._status)}",
-                    next_step="Let the plan give it what it asks for, or raise `max_turns` in its manifest.",
-                    agent=self._agent,
-                )
+                raise one_too_many(turn, _words(self._status))
             request = reply(self._task_id, self._context_id, turn)
 
     async def abandon(self) -> None:

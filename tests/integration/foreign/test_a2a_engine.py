@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agents.contract import HandoverBroken
 from agents.engines.a2a import A2aEngine
 from agents.engines.foreign import AgentIncompatible
 from podium.errors import (
@@ -117,6 +119,18 @@ def test_a_question_is_a_turn_and_turns_are_counted(card: str) -> None:
     assert call("ask", card)["population"] == 6000
     with pytest.raises(OutputContractBroken, match="1 times"):
         call("ask", card, settings={"max_turns": 0})
+
+
+@pytest.mark.parametrize("card", ["jsonrpc"], indirect=True)
+def test_a_hand_over_may_leave_fewer_turns(card: str) -> None:
+    made = ask("ask", card)
+    for turns, outcome in ((1, HandoverBroken), (2, None)):
+        limited = replace(made, context=replace(made.context, turns_left=turns))
+        if outcome is None:
+            assert run(lambda engine, call=limited: engine.invoke(call))["population"] == 6000
+        else:
+            with pytest.raises(outcome, match="1 times"):
+                run(lambda engine, call=limited: engine.invoke(call))
 
 
 def test_an_agent_that_hangs_times_out_and_its_task_is_cancelled(tmp_path: Path) -> None:
