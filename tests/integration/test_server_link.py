@@ -14,7 +14,7 @@ from tests.integration.server import Running, serving
 
 
 def test_a_client_that_pings_on_a_quiet_stream_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.app._PINGS_AT_MOST_EVERY_MS", 200)
+    monkeypatch.setattr("cloud.serving._PINGS_AT_MOST_EVERY_MS", 200)
     options = [
         ("grpc.keepalive_time_ms", 1_000),
         ("grpc.http2.max_pings_without_data", 0),
