@@ -48,6 +48,10 @@ def invite(
         str, typer.Option(help="How long it is good: 7d, 12h or 90m. Default: the server's setting, a day.")
     ] = "",
     uses: Annotated[int, typer.Option(min=1, max=10_000, help="How many machines may be enrolled with it.")] = 1,
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", help="For an agent host: a DNS name or address it is reached by; may be repeated."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", help="A new file for the token, readable by you alone.")
     ] = None,
@@ -66,7 +70,7 @@ def invite(
         raise InvalidRequest(f"{output} is there already", next_step="Name a new file.", field="output")
     wanted: timedelta | None = length_of_time(lifetime, "lifetime") if lifetime else None
     with serving_address(server, ca, data, token_file) as address, MachinesClient(address) as client:
-        made = client.invite(_kind(kind), name=name, lifetime=wanted, uses=uses)
+        made = client.invite(_kind(kind), name=name, lifetime=wanted, uses=uses, host_names=host or ())
     if output is not None:
         from cloud.auth.files import write_secret
 

@@ -89,16 +89,33 @@ class Authority:
         )
 
     def machine_certificate(
-        self, kind: str, name: str, public_key: MachinePublicKey, *, now: datetime, lifetime: timedelta
+        self,
+        kind: str,
+        name: str,
+        public_key: MachinePublicKey,
+        *,
+        now: datetime,
+        lifetime: timedelta,
+        host_names: tuple[str, ...] = (),
     ) -> x509.Certificate:
-        """A certificate that says ``podium://KIND/NAME``; nothing in it is taken from the machine but its key."""
+        """A certificate that says ``podium://KIND/NAME``; nothing in it is taken from the machine but its key.
+
+        Args:
+            kind: what the machine is.
+            name: its name.
+            public_key: its key.
+            now: the present moment.
+            lifetime: how long it is good.
+            host_names: DNS names and addresses it is reached by; with them it may also be shown as a server's.
+        """
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         uri = x509.UniformResourceIdentifier(f"podium://{kind}/{name}")
+        usages = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if host_names else [])]
         return (
-            self._end_entity(subject, public_key, ExtendedKeyUsageOID.CLIENT_AUTH)
+            self._end_entity(subject, public_key, *usages)
             .not_valid_before(now - _BACKDATED)
             .not_valid_after(self._within(now + lifetime))
-            .add_extension(x509.SubjectAlternativeName([uri]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([uri, *alternative_names(host_names)]), critical=False)
             .sign(self.key, hashes.SHA256())
         )
 
@@ -106,7 +123,7 @@ class Authority:
         return min(end, self.certificate.not_valid_after_utc)
 
     def _end_entity(
-        self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey, usage: x509.ObjectIdentifier
+        self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey, *usages: x509.ObjectIdentifier
     ) -> x509.CertificateBuilder:
         return (
             x509.CertificateBuilder()
@@ -116,7 +133,7 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
             )
@@ -132,6 +149,15 @@ def alternative_names(host_names: tuple[str, ...]) -> list[x509.GeneralName]:
         except ValueError:
             names.append(x509.DNSName(host))
     return names
+
+
+def host_names_of(certificate: x509.Certificate) -> tuple[str, ...]:
+    """The DNS names and addresses that a certificate is for; none of a machine that is no server."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    return (*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress)))
 
 
 def _make(certificate_file: Path, key_file: Path, now: datetime) -> None:

@@ -15,9 +15,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from agents.audit import AuditEntry, AuditLog
-from cloud.identity.authority import Authority, MachinePublicKey
+from cloud.identity.authority import Authority, MachinePublicKey, host_names_of
 from cloud.identity.records import CertificateState, IssuedCertificate, MachineRecord, TokenRecord
-from cloud.identity.requests import certificate_in, check_possession, checked_name, key_sha256, public_key_of
+from cloud.identity.requests import (
+    certificate_in,
+    check_possession,
+    checked_host_names,
+    checked_name,
+    key_sha256,
+    public_key_of,
+)
 from cloud.identity.revocation import Revocations
 from cloud.identity.store import IdentityStore
 from podium.errors import InvalidRequest, NotFound
@@ -104,7 +111,14 @@ class IdentityDesk:
         return self._authority.pem
 
     def invite(
-        self, kind: str, *, name: str = "", lifetime: timedelta | None = None, uses: int = 1, by: str
+        self,
+        kind: str,
+        *,
+        name: str = "",
+        lifetime: timedelta | None = None,
+        uses: int = 1,
+        host_names: tuple[str, ...] = (),
+        by: str,
     ) -> tuple[EnrolmentToken, datetime]:
         """Make an enrolment token, and say when it expires.
 
@@ -113,10 +127,11 @@ class IdentityDesk:
             name: the only name it is for; any new one when empty. A machine that has the name is replaced.
             lifetime: how long it is good.
             uses: how many machines may be enrolled with it.
+            host_names: for agent hosts, the DNS names and addresses that they are reached by.
             by: who makes it.
 
         Raises:
-            InvalidRequest: the name is not one, or the token would be for many machines of one name.
+            InvalidRequest: a name is not one, or the token would be for many machines of one name.
         """
         if name:
             checked_name(name)
@@ -124,6 +139,7 @@ class IdentityDesk:
             raise InvalidRequest(f"a token may be used from 1 to {MAX_USES} times", field="max_uses")
         if name and uses > 1:
             raise InvalidRequest("a token for one name enrols one machine", field="max_uses")
+        host_names = checked_host_names(kind, host_names)
         now = self._clock()
         token = EnrolmentToken.make(self._front_ca_der)
         record = TokenRecord(
@@ -135,8 +151,10 @@ class IdentityDesk:
             expire_time=now + (lifetime or self._rules.token_lifetime),
             max_uses=uses,
             created_by=by,
+            host_names=host_names,
         )
-        self._record("invited", token.token_id, by, {"kind": kind, "name": name, "uses": uses})
+        details = {"kind": kind, "name": name, "uses": uses}
+        self._record("invited", token.token_id, by, details | ({"hosts": [*host_names]} if host_names else {}))
         self._store.add_token(record)
         return token, record.expire_time
 
@@ -169,7 +187,7 @@ class IdentityDesk:
                 raise IdentityNameTaken(f"there is a {record.kind} named {name} already", field="name")
             self._store.put_machine(record.kind, name, now)
             old = self._take_back(record.kind, name, now)
-            certificate = self._issue(record.kind, name, key, now)
+            certificate = self._issue(record.kind, name, key, now, record.host_names)
             self._store.use_token(token.token_id, certificate)
             details = {"name": name, "kind": record.kind, "token": token.token_id, "replaces": len(old)}
             self._record("enrolled", f"{certificate.serial:x}", f"token {token.token_id}", details)
@@ -202,7 +220,8 @@ class IdentityDesk:
                 self._check_grace(record, now)
                 certificate = self._unused(record, key, now)
                 if certificate is None:
-                    certificate = self._issue(record.kind, record.name, key, now)
+                    # The names stay those that an operator gave it.
+                    certificate = self._issue(record.kind, record.name, key, now, host_names_of(shown))
                     details = {"name": record.name, "kind": record.kind, "before": f"{record.serial:x}"}
                     self._record("renewed", f"{certificate.serial:x}", f"{record.kind}/{record.name}", details)
                 given = self._given(certificate)
@@ -268,8 +287,12 @@ class IdentityDesk:
         self._store.set_states([certificate.serial for certificate in old], CertificateState.REVOKED, now)
         return [replace(certificate, state=CertificateState.REVOKED, change_time=now) for certificate in old]
 
-    def _issue(self, kind: str, name: str, key: MachinePublicKey, now: datetime) -> IssuedCertificate:
-        signed = self._authority.machine_certificate(kind, name, key, now=now, lifetime=self._rules.lifetime)
+    def _issue(
+        self, kind: str, name: str, key: MachinePublicKey, now: datetime, host_names: tuple[str, ...]
+    ) -> IssuedCertificate:
+        signed = self._authority.machine_certificate(
+            kind, name, key, now=now, lifetime=self._rules.lifetime, host_names=host_names
+        )
         certificate = _as_record(signed, kind, name, key, now)
         self._store.add_certificate(certificate)
         return certificate

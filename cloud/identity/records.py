@@ -69,3 +69,5 @@ class TokenRecord:
     expire_time: datetime
     max_uses: int
     created_by: str
+    host_names: tuple[str, ...] = ()
+    """For agent hosts: the DNS names and addresses that go into the certificates."""

@@ -1,6 +1,7 @@
 """What machines send to be certified: read carefully, and nothing but the key is taken from it."""
 
 import hashlib
+import ipaddress
 import re
 
 from cryptography import x509
@@ -16,6 +17,11 @@ MAX_PEM_BYTES = 8 * 1024
 MAX_SIGNATURE_BYTES = 256
 MAX_NAME_CHARACTERS = 63
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+MAX_HOST_NAMES = 20
+MAX_DNS_CHARACTERS = 253
+_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+# The last label has a letter: an address with a wrong number in it is no name.
+_DNS_NAME = re.compile(rf"({_LABEL}\.)*(?=[a-z0-9-]*[a-z]){_LABEL}")
 _CURVES = ("secp256r1", "secp384r1")
 
 
@@ -35,6 +41,36 @@ def checked_name(name: str) -> str:
             field="name",
         )
     return name
+
+
+def checked_host_names(kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that a machine is reached by, which go into its certificate beside ``podium://KIND/NAME``.
+
+    Raises:
+        InvalidRequest: the machine is no agent host, there are too many, or one is neither DNS name nor address.
+    """
+    if names and kind != "agent_host":
+        raise InvalidRequest(
+            f"nobody connects to a {kind}; only agent hosts have names they are reached by", field="host_names"
+        )
+    if len(names) > MAX_HOST_NAMES:
+        raise InvalidRequest(f"an agent host has at most {MAX_HOST_NAMES} names", field="host_names")
+    for name in names:
+        if not (_is_address(name) or (len(name) <= MAX_DNS_CHARACTERS and _DNS_NAME.fullmatch(name))):
+            raise InvalidRequest(
+                f"{name[:80]!r} is neither a DNS name nor an IP address",
+                next_step="Give names such as agents.example or 192.0.2.7, without port and without wildcards.",
+                field="host_names",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return "%" not in name  # a zone is a matter of one machine
 
 
 def public_key_of(csr_pem: bytes) -> MachinePublicKey:

@@ -29,6 +29,11 @@ CREATE TABLE IF NOT EXISTS token_uses (
   serial TEXT NOT NULL,
   PRIMARY KEY (token_id, key_sha256)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS token_hosts (
+  token_id TEXT NOT NULL REFERENCES tokens,
+  host_name TEXT NOT NULL,
+  PRIMARY KEY (token_id, host_name)
+) STRICT;
 CREATE TABLE IF NOT EXISTS machines (
   kind TEXT NOT NULL,
   name TEXT NOT NULL,
@@ -124,6 +129,9 @@ class IdentityStore:
                     token.created_by,
                 ),
             )
+            rows.executemany(
+                "INSERT INTO token_hosts VALUES (?, ?)", [(token.token_id, host) for host in token.host_names]
+            )
 
     def token(self, token_id: str) -> tuple[TokenRecord, int] | None:
         """A token and how often it was used."""
@@ -133,6 +141,9 @@ class IdentityStore:
                 "FROM tokens WHERE token_id = ?",
                 (token_id,),
             ).fetchone()
+            hosts = rows.execute(
+                "SELECT host_name FROM token_hosts WHERE token_id = ? ORDER BY rowid", (token_id,)
+            ).fetchall()
         if row is None:
             return None
         record = TokenRecord(
@@ -144,6 +155,7 @@ class IdentityStore:
             expire_time=_moment(row[5]),
             max_uses=row[6],
             created_by=row[7],
+            host_names=tuple(host for (host,) in hosts),
         )
         return record, row[8]
 

@@ -114,6 +114,7 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
             name=request.name,
             lifetime=lifetime,
             uses=request.max_uses or 1,
+            host_names=tuple(request.host_names),
             by=current_principal().caller,
         )
         return identity_pb2.CreateEnrolmentTokenResponse(token=token.text, expire_time=timestamp_of(expires))

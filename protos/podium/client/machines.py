@@ -1,6 +1,6 @@
 """What an operator's tool does about machines: invite, list, revoke. Blocking; needs the role operator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -36,6 +36,7 @@ class MachinesClient:
         name: str = "",
         lifetime: timedelta | None = None,
         uses: int = 1,
+        host_names: Sequence[str] = (),
     ) -> identity_pb2.CreateEnrolmentTokenResponse:
         """An enrolment token; without `lifetime` it is good for as long as the server says.
 
@@ -44,8 +45,11 @@ class MachinesClient:
             name: the only name it is for; a machine that has the name is replaced.
             lifetime: how long it is good.
             uses: how many machines may be enrolled with it.
+            host_names: for agent hosts, the DNS names and addresses that they are reached by.
         """
-        request = identity_pb2.CreateEnrolmentTokenRequest(kind=kind, name=name, max_uses=uses)
+        request = identity_pb2.CreateEnrolmentTokenRequest(
+            kind=kind, name=name, max_uses=uses, host_names=host_names
+        )
         if lifetime is not None:
             request.lifetime.FromTimedelta(lifetime)
         response: identity_pb2.CreateEnrolmentTokenResponse = self._call(

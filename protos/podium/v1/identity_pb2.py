@@ -26,15 +26,15 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18podium/v1/identity.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x03\n\x08Identity\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06serial\x18\x03 \x01(\t\x12.\n\nenrol_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0brevoke_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rrevoke_reason\x18\x07 \x01(\t\x12\x32\n\x0e\x63ontested_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0elast_seen_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nissue_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"d\n\rEnrollRequest\x12\r\n\x05token\x18\x01 \x01(\t\x12\x0f\n\x07\x63sr_pem\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12%\n\x04kind\x18\x04 \x01(\x0e\x32\x17.podium.v1.IdentityKind\"z\n\x0e\x45nrollResponse\x12\x17\n\x0f\x63\x65rtificate_pem\x18\x01 \x01(\x0c\x12\x0e\n\x06\x63\x61_pem\x18\x02 \x01(\x0c\x12%\n\x08identity\x18\x03 \x01(\x0b\x32\x13.podium.v1.Identity\x12\x18\n\x10machines_address\x18\x04 \x01(\t\"K\n\x0cRenewRequest\x12\x17\n\x0f\x63\x65rtificate_pem\x18\x01 \x01(\x0c\x12\x0f\n\x07\x63sr_pem\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"y\n\rRenewResponse\x12\x17\n\x0f\x63\x65rtificate_pem\x18\x01 \x01(\x0c\x12\x0e\n\x06\x63\x61_pem\x18\x02 \x01(\x0c\x12%\n\x08identity\x18\x03 \x01(\x0b\x32\x13.podium.v1.Identity\x12\x18\n\x10machines_address\x18\x04 \x01(\t\"\x91\x01\n\x1b\x43reateEnrolmentTokenRequest\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12+\n\x08lifetime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08max_uses\x18\x04 \x01(\r\"^\n\x1c\x43reateEnrolmentTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\">\n\x15ListIdentitiesRequest\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\"A\n\x16ListIdentitiesResponse\x12\'\n\nidentities\x18\x01 \x03(\x0b\x32\x13.podium.v1.Identity\"\\\n\x15RevokeIdentityRequest\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"T\n\x16RevokeIdentityResponse\x12%\n\x08identity\x18\x01 \x01(\x0b\x32\x13.podium.v1.Identity\x12\x13\n\x0b\x65nded_calls\x18\x02 \x01(\r\"f\n\x17IssueCallerTokenRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\r\n\x05roles\x18\x02 \x03(\t\x12+\n\x08lifetime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"Z\n\x18IssueCallerTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"<\n\x19RevokeCallerTokensRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"b\n\x1aRevokeCallerTokensResponse\x12/\n\x0brevoke_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x65nded_calls\x18\x02 \x01(\r*\x97\x01\n\x0cIdentityKind\x12\x1d\n\x19IDENTITY_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14IDENTITY_KIND_DEVICE\x10\x01\x12\x16\n\x12IDENTITY_KIND_SITE\x10\x02\x12\x18\n\x14IDENTITY_KIND_WORKER\x10\x03\x12\x1c\n\x18IDENTITY_KIND_AGENT_HOST\x10\x04\x32\xe3\x04\n\x0fIdentityService\x12=\n\x06\x45nroll\x12\x18.podium.v1.EnrollRequest\x1a\x19.podium.v1.EnrollResponse\x12:\n\x05Renew\x12\x17.podium.v1.RenewRequest\x1a\x18.podium.v1.RenewResponse\x12g\n\x14\x43reateEnrolmentToken\x12&.podium.v1.CreateEnrolmentTokenRequest\x1a\'.podium.v1.CreateEnrolmentTokenResponse\x12U\n\x0eListIdentities\x12 .podium.v1.ListIdentitiesRequest\x1a!.podium.v1.ListIdentitiesResponse\x12U\n\x0eRevokeIdentity\x12 .podium.v1.RevokeIdentityRequest\x1a!.podium.v1.RevokeIdentityResponse\x12[\n\x10IssueCallerToken\x12\".podium.v1.IssueCallerTokenRequest\x1a#.podium.v1.IssueCallerTokenResponse\x12\x61\n\x12RevokeCallerTokens\x12$.podium.v1.RevokeCallerTokensRequest\x1a%.podium.v1.RevokeCallerTokensResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18podium/v1/identity.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x03\n\x08Identity\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06serial\x18\x03 \x01(\t\x12.\n\nenrol_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0brevoke_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rrevoke_reason\x18\x07 \x01(\t\x12\x32\n\x0e\x63ontested_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0elast_seen_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nissue_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"d\n\rEnrollRequest\x12\r\n\x05token\x18\x01 \x01(\t\x12\x0f\n\x07\x63sr_pem\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12%\n\x04kind\x18\x04 \x01(\x0e\x32\x17.podium.v1.IdentityKind\"z\n\x0e\x45nrollResponse\x12\x17\n\x0f\x63\x65rtificate_pem\x18\x01 \x01(\x0c\x12\x0e\n\x06\x63\x61_pem\x18\x02 \x01(\x0c\x12%\n\x08identity\x18\x03 \x01(\x0b\x32\x13.podium.v1.Identity\x12\x18\n\x10machines_address\x18\x04 \x01(\t\"K\n\x0cRenewRequest\x12\x17\n\x0f\x63\x65rtificate_pem\x18\x01 \x01(\x0c\x12\x0f\n\x07\x63sr_pem\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"y\n\rRenewResponse\x12\x17\n\x0f\x63\x65rtificate_pem\x18\x01 \x01(\x0c\x12\x0e\n\x06\x63\x61_pem\x18\x02 \x01(\x0c\x12%\n\x08identity\x18\x03 \x01(\x0b\x32\x13.podium.v1.Identity\x12\x18\n\x10machines_address\x18\x04 \x01(\t\"\xa5\x01\n\x1b\x43reateEnrolmentTokenRequest\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12+\n\x08lifetime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08max_uses\x18\x04 \x01(\r\x12\x12\n\nhost_names\x18\x05 \x03(\t\"^\n\x1c\x43reateEnrolmentTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\">\n\x15ListIdentitiesRequest\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\"A\n\x16ListIdentitiesResponse\x12\'\n\nidentities\x18\x01 \x03(\x0b\x32\x13.podium.v1.Identity\"\\\n\x15RevokeIdentityRequest\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.podium.v1.IdentityKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"T\n\x16RevokeIdentityResponse\x12%\n\x08identity\x18\x01 \x01(\x0b\x32\x13.podium.v1.Identity\x12\x13\n\x0b\x65nded_calls\x18\x02 \x01(\r\"f\n\x17IssueCallerTokenRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\r\n\x05roles\x18\x02 \x03(\t\x12+\n\x08lifetime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"Z\n\x18IssueCallerTokenResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"<\n\x19RevokeCallerTokensRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"b\n\x1aRevokeCallerTokensResponse\x12/\n\x0brevoke_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x65nded_calls\x18\x02 \x01(\r*\x97\x01\n\x0cIdentityKind\x12\x1d\n\x19IDENTITY_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14IDENTITY_KIND_DEVICE\x10\x01\x12\x16\n\x12IDENTITY_KIND_SITE\x10\x02\x12\x18\n\x14IDENTITY_KIND_WORKER\x10\x03\x12\x1c\n\x18IDENTITY_KIND_AGENT_HOST\x10\x04\x32\xe3\x04\n\x0fIdentityService\x12=\n\x06\x45nroll\x12\x18.podium.v1.EnrollRequest\x1a\x19.podium.v1.EnrollResponse\x12:\n\x05Renew\x12\x17.podium.v1.RenewRequest\x1a\x18.podium.v1.RenewResponse\x12g\n\x14\x43reateEnrolmentToken\x12&.podium.v1.CreateEnrolmentTokenRequest\x1a\'.podium.v1.CreateEnrolmentTokenResponse\x12U\n\x0eListIdentities\x12 .podium.v1.ListIdentitiesRequest\x1a!.podium.v1.ListIdentitiesResponse\x12U\n\x0eRevokeIdentity\x12 .podium.v1.RevokeIdentityRequest\x1a!.podium.v1.RevokeIdentityResponse\x12[\n\x10IssueCallerToken\x12\".podium.v1.IssueCallerTokenRequest\x1a#.podium.v1.IssueCallerTokenResponse\x12\x61\n\x12RevokeCallerTokens\x12$.podium.v1.RevokeCallerTokensRequest\x1a%.podium.v1.RevokeCallerTokensResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.v1.identity_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_IDENTITYKIND']._serialized_start=1847
-  _globals['_IDENTITYKIND']._serialized_end=1998
+  _globals['_IDENTITYKIND']._serialized_start=1867
+  _globals['_IDENTITYKIND']._serialized_end=2018
   _globals['_IDENTITY']._serialized_start=105
   _globals['_IDENTITY']._serialized_end=505
   _globals['_ENROLLREQUEST']._serialized_start=507
@@ -46,25 +46,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RENEWRESPONSE']._serialized_start=810
   _globals['_RENEWRESPONSE']._serialized_end=931
   _globals['_CREATEENROLMENTTOKENREQUEST']._serialized_start=934
-  _globals['_CREATEENROLMENTTOKENREQUEST']._serialized_end=1079
-  _globals['_CREATEENROLMENTTOKENRESPONSE']._serialized_start=1081
-  _globals['_CREATEENROLMENTTOKENRESPONSE']._serialized_end=1175
-  _globals['_LISTIDENTITIESREQUEST']._serialized_start=1177
-  _globals['_LISTIDENTITIESREQUEST']._serialized_end=1239
-  _globals['_LISTIDENTITIESRESPONSE']._serialized_start=1241
-  _globals['_LISTIDENTITIESRESPONSE']._serialized_end=1306
-  _globals['_REVOKEIDENTITYREQUEST']._serialized_start=1308
-  _globals['_REVOKEIDENTITYREQUEST']._serialized_end=1400
-  _globals['_REVOKEIDENTITYRESPONSE']._serialized_start=1402
-  _globals['_REVOKEIDENTITYRESPONSE']._serialized_end=1486
-  _globals['_ISSUECALLERTOKENREQUEST']._serialized_start=1488
-  _globals['_ISSUECALLERTOKENREQUEST']._serialized_end=1590
-  _globals['_ISSUECALLERTOKENRESPONSE']._serialized_start=1592
-  _globals['_ISSUECALLERTOKENRESPONSE']._serialized_end=1682
-  _globals['_REVOKECALLERTOKENSREQUEST']._serialized_start=1684
-  _globals['_REVOKECALLERTOKENSREQUEST']._serialized_end=1744
-  _globals['_REVOKECALLERTOKENSRESPONSE']._serialized_start=1746
-  _globals['_REVOKECALLERTOKENSRESPONSE']._serialized_end=1844
-  _globals['_IDENTITYSERVICE']._serialized_start=2001
-  _globals['_IDENTITYSERVICE']._serialized_end=2612
+  _globals['_CREATEENROLMENTTOKENREQUEST']._serialized_end=1099
+  _globals['_CREATEENROLMENTTOKENRESPONSE']._serialized_start=1101
+  _globals['_CREATEENROLMENTTOKENRESPONSE']._serialized_end=1195
+  _globals['_LISTIDENTITIESREQUEST']._serialized_start=1197
+  _globals['_LISTIDENTITIESREQUEST']._serialized_end=1259
+  _globals['_LISTIDENTITIESRESPONSE']._serialized_start=1261
+  _globals['_LISTIDENTITIESRESPONSE']._serialized_end=1326
+  _globals['_REVOKEIDENTITYREQUEST']._serialized_start=1328
+  _globals['_REVOKEIDENTITYREQUEST']._serialized_end=1420
+  _globals['_REVOKEIDENTITYRESPONSE']._serialized_start=1422
+  _globals['_REVOKEIDENTITYRESPONSE']._serialized_end=1506
+  _globals['_ISSUECALLERTOKENREQUEST']._serialized_start=1508
+  _globals['_ISSUECALLERTOKENREQUEST']._serialized_end=1610
+  _globals['_ISSUECALLERTOKENRESPONSE']._serialized_start=1612
+  _globals['_ISSUECALLERTOKENRESPONSE']._serialized_end=1702
+  _globals['_REVOKECALLERTOKENSREQUEST']._serialized_start=1704
+  _globals['_REVOKECALLERTOKENSREQUEST']._serialized_end=1764
+  _globals['_REVOKECALLERTOKENSRESPONSE']._serialized_start=1766
+  _globals['_REVOKECALLERTOKENSRESPONSE']._serialized_end=1864
+  _globals['_IDENTITYSERVICE']._serialized_start=2021
+  _globals['_IDENTITYSERVICE']._serialized_end=2632
 # @@protoc_insertion_point(module_scope)

@@ -269,6 +269,7 @@ class CreateEnrolmentTokenRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     LIFETIME_FIELD_NUMBER: _builtins.int
     MAX_USES_FIELD_NUMBER: _builtins.int
+    HOST_NAMES_FIELD_NUMBER: _builtins.int
     kind: Global___IdentityKind.ValueType
     """What may be enrolled with it."""
     name: _builtins.str
@@ -279,6 +280,10 @@ class CreateEnrolmentTokenRequest(_message.Message):
     def lifetime(self) -> _duration_pb2.Duration:
         """How long it is good; the server's default when unset."""
 
+    @_builtins.property
+    def host_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """For agent hosts: the DNS names and IP addresses that those enrolled with it are reached by."""
+
     def __init__(
         self,
         *,
@@ -286,10 +291,11 @@ class CreateEnrolmentTokenRequest(_message.Message):
         name: _builtins.str = ...,
         lifetime: _duration_pb2.Duration | None = ...,
         max_uses: _builtins.int = ...,
+        host_names: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["lifetime", b"lifetime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "lifetime", b"lifetime", "max_uses", b"max_uses", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["host_names", b"host_names", "kind", b"kind", "lifetime", b"lifetime", "max_uses", b"max_uses", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
