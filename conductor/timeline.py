@@ -28,6 +28,10 @@ class Span:
     start: datetime
     end: datetime
     outcome: Outcome
+    code: str = ""
+    """Error code of an attempt that failed."""
+    after: tuple[str, ...] = ()
+    """`uid` of the steps whose outputs it needed."""
     lane: int = 0
     """Row in a picture: spans of one lane do not overlap."""
 
@@ -40,6 +44,7 @@ class _Open:
     name: str
     attempt: int
     start: datetime
+    after: tuple[str, ...] = ()
 
 
 def timeline(events: Iterable[event_pb2.Event]) -> tuple[Span, ...]:
@@ -76,11 +81,13 @@ def _follow(
     for closes, outcome in _CLOSES.get(kind, ()):
         key = (closes, "" if closes == "question" else uid)
         if (span := running.pop(key, None)) is not None:
-            spans.append(_closed(span, now, outcome))
+            code = event.step_failed.error.code if kind == "step_failed" else ""
+            spans.append(_closed(span, now, outcome, code))
     if (opens := _OPENS.get(kind)) is not None:
         key = (opens, "" if opens == "question" else uid)
         name = _name(event, opens)
-        running[key] = _Open(kind=opens, uid=uid, index=index, name=name, attempt=attempt, start=now)
+        after = _needed(state, index) if opens == "step" else ()
+        running[key] = _Open(kind=opens, uid=uid, index=index, name=name, attempt=attempt, start=now, after=after)
 
 
 _OPENS: Mapping[str, Kind] = {
@@ -98,6 +105,12 @@ _CLOSES: Mapping[str, tuple[tuple[Kind, Outcome], ...]] = {
     "review_requested": (("device", "failed"),),
     "review_resolved": (("review", "succeeded"),),
 }
+
+
+def _needed(state: TaskState, index: int) -> tuple[str, ...]:
+    if state.plan is None:
+        return ()
+    return tuple(state.steps[needed].uid for needed in state.plan.steps[index].depends_on)
 
 
 def _name(event: event_pb2.Event, kind: Kind) -> str:
@@ -135,7 +148,7 @@ def label_width(spans: Iterable[Span]) -> int:
     return max((len(_label(span)) for span in spans), default=0)
 
 
-def _closed(span: _Open, now: datetime, outcome: Outcome) -> Span:
+def _closed(span: _Open, now: datetime, outcome: Outcome, code: str = "") -> Span:
     return Span(
         kind=span.kind,
         uid=span.uid,
@@ -145,6 +158,8 @@ def _closed(span: _Open, now: datetime, outcome: Outcome) -> Span:
         start=span.start,
         end=max(now, span.start),
         outcome=outcome,
+        code=code,
+        after=span.after,
     )
 
 

@@ -129,6 +129,7 @@ def span_json(span: "Span") -> dict[str, Any]:
         "end": span.end.isoformat(),
         "duration_ms": round((span.end - span.start).total_seconds() * 1000, 3),
         "outcome": span.outcome,
+        "code": span.code or None,
         "lane": span.lane,
     }
 

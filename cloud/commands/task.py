@@ -1,8 +1,9 @@
 """`podium submit` and `podium task ...`: hand in a task and follow it."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -28,6 +29,9 @@ from podium.client import Client
 from podium.errors import Conflict, InvalidRequest
 from podium.status import ENDED, WAITS_FOR_PERSON, TaskStatus, task_status_name, task_status_of
 from podium.v1 import event_pb2, status_pb2, task_pb2
+
+if TYPE_CHECKING:
+    from conductor.timeline import Span
 
 app = typer.Typer()
 tasks = typer.Typer(name="task", help="Read, follow, answer, cancel and diagnose tasks.", no_args_is_help=True)
@@ -200,17 +204,39 @@ def show_timeline(
     ca: CaOption = None,
     token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page for a browser; it needs no other file.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what ran when, and what ran at the same time."""
     from conductor.timeline import timeline
 
     with connected(server, ca, data, token_file) as client:
+        task = client.get(task_id)
         spans = timeline(events_of(client, task_id))
+    if html is not None:
+        _write_page(html, task, spans)
     if as_json:
-        emit({"task_id": task_id, "spans": [span_json(span) for span in spans]})
+        page = {"page": str(html)} if html is not None else {}
+        emit({"task_id": task_id, "spans": [span_json(span) for span in spans], **page})
+        return
+    if html is not None:
         return
     sys.stdout.write(timeline_picture(spans, Console().width) + "\n")
+
+
+def _write_page(path: Path, task: task_pb2.Task, spans: "Sequence[Span]") -> None:
+    from conductor.timeline_page import Subject, timeline_page
+
+    subject = Subject(
+        task_id=task.task_id, status=task_status_name(task.status), request=task.text, trace_id=task.trace_id
+    )
+    try:
+        path.write_text(timeline_page(subject, spans), encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field="html") from error
+    say(f"wrote {path}")
 
 
 def events_of(client: Client, task_id: str) -> list[event_pb2.Event]:

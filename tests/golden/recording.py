@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
 from agents.invocation import Invocation
 from conductor.waiting import Sweeper
@@ -32,6 +32,12 @@ SPECS = (
     agent_spec("add", inputs={"rows": {"type": "array", "items": NUMBER}}, outputs={"total": NUMBER}),
     agent_spec("report", inputs={"total": NUMBER, "page": TEXT}, outputs=ANSWER),
 )
+
+
+def load(name: str) -> list[event_pb2.Event]:
+    """A recorded log."""
+    entries = json.loads((LOGS / f"{name}.json").read_text(encoding="utf-8"))
+    return [ParseDict(entry, event_pb2.Event()) for entry in entries]
 
 
 def plan(tool: str, field: str) -> dict[str, Any]:

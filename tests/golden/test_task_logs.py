@@ -1,9 +1,6 @@
 """Logs recorded by earlier versions still fold, to the same end."""
 
-import json
-
 import pytest
-from google.protobuf.json_format import ParseDict
 
 from conductor.diagnose import diagnose
 from conductor.state import fold
@@ -11,12 +8,7 @@ from conductor.timeline import render, timeline
 from conductor.view import task_view
 from podium.v1 import event_pb2, status_pb2, task_pb2
 from tests.fakes.agents import registry_of
-from tests.golden.recording import LOGS
-
-
-def load(name: str) -> list[event_pb2.Event]:
-    entries = json.loads((LOGS / f"{name}.json").read_text(encoding="utf-8"))
-    return [ParseDict(entry, event_pb2.Event()) for entry in entries]
+from tests.golden.recording import load
 
 
 def test_a_log_with_every_kind_of_event_folds_to_its_end() -> None:
