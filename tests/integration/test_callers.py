@@ -208,6 +208,21 @@ def test_taking_tokens_back_ends_what_is_open_and_nobody_elses(server: Running) 
         assert again.cancel(hers).status == status_pb2.TASK_STATUS_CANCELLED
 
 
+def test_a_stream_that_nobody_reads_ends_too(server: Running) -> None:
+    size_bytes = 24 * 2**20
+    with caller(server, "sloth") as sloth, Client(server.tls_address()) as operator:
+        blob = sloth.upload_bytes(b"\7" * size_bytes, media_type="application/octet-stream")
+        pieces = iter(sloth.download(blob.sha256))
+        read_bytes = len(next(pieces))
+        # The server now waits in the middle of a write for somebody who does not read on.
+        assert operator.revoke_tokens("sloth").ended_calls == 1
+        with pytest.raises(Unauthenticated):
+            for piece in pieces:
+                read_bytes += len(piece)
+        assert read_bytes < size_bytes
+        assert operator.revoke_tokens("sloth").ended_calls == 0
+
+
 def test_who_takes_back_their_own_tokens_is_told_so(server: Running) -> None:
     with caller(server, "adam", "administrator") as adam:
         assert adam.revoke_tokens("adam").ended_calls == 0
