@@ -10,13 +10,20 @@ from agents.spec import AgentSpec
 
 def input_examples(spec: AgentSpec) -> tuple[dict[str, Any], ...]:
     """The inputs that the input schema gives under `examples`."""
-    return tuple(copy.deepcopy(dict(example)) for example in spec.input_schema.get("examples", ()))
+    return tuple(copy.deepcopy(dict(example)) for example in _examples(spec.input_schema) if _is_object(example))
 
 
 def example_faults(spec: AgentSpec, contract: Contract) -> list[str]:
     """Examples that the schemas refuse, and broken examples that they let through, in words."""
-    faults: list[str] = []
-    for index, example in enumerate(input_examples(spec)):
+    faults = [
+        f"{name}.examples[{index}]: an example is an object"
+        for name, schema in (("input_schema", spec.input_schema), ("output_schema", spec.output_schema))
+        for index, example in enumerate(_examples(schema))
+        if not _is_object(example)
+    ]
+    for index, example in enumerate(_examples(spec.input_schema)):
+        if not _is_object(example):
+            continue
         place = f"input_schema.examples[{index}]"
         faults.extend(f"{place}: {violation}" for violation in contract.input_violations(example))
         faults.extend(
@@ -24,10 +31,12 @@ def example_faults(spec: AgentSpec, contract: Contract) -> list[str]:
             for how, broken in broken_variants(example, spec.input_schema)
             if not contract.input_violations(broken)
         )
-    for index, example in enumerate(spec.output_schema.get("examples", ())):
-        faults.extend(
-            f"output_schema.examples[{index}]: {violation}" for violation in contract.output_violations(example)
-        )
+    for index, example in enumerate(_examples(spec.output_schema)):
+        if _is_object(example):
+            faults.extend(
+                f"output_schema.examples[{index}]: {violation}"
+                for violation in contract.output_violations(example)
+            )
     return faults
 
 
@@ -49,6 +58,15 @@ _WRONG: Mapping[str, Any] = {
     "array": {},
     "object": [],
 }
+
+
+def _examples(schema: Mapping[str, Any]) -> Sequence[Any]:
+    found = schema.get("examples", ())
+    return found if isinstance(found, list | tuple) else ()
+
+
+def _is_object(example: Any) -> bool:
+    return isinstance(example, Mapping)
 
 
 def _names(value: Any) -> Sequence[str]:

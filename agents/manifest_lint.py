@@ -25,6 +25,7 @@ from tools.rules.expression import CelRule
 
 _MAX_FINDINGS = 200
 _LONGEST_TIMEOUT_S = 900
+_UNUSABLE = "SCHEMA_UNUSABLE"
 _NEAR = 75
 _LITERAL = re.compile(r"""\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""")
 _FIELD = re.compile(r"\b(has\(\s*)?(input|output)\.([A-Za-z_]\w*)")
@@ -137,24 +138,26 @@ def _weak_schemas(read: ManifestText, raw: Mapping[str, Any]) -> Iterator[Findin
 def _about(
     read: ManifestText, spec: AgentSpec, known: tuple[AgentSpec, ...], policy: ForeignPolicy | None
 ) -> Iterator[Finding]:
-    others = tuple(other for other in known if other.name != spec.name)
-    yield from description_findings(read, spec, others)
+    blocked = [] if policy is None else list(refusals(spec, policy))
+    for refusal in blocked:
+        yield read.finding(refusal.code, refusal.message, refusal.place)
+    # Compiling imports the output hook, so that what is blocked is not compiled.
+    compiled = [] if blocked else list(_compile_findings(read, spec))
+    yield from compiled
+    if any(finding.code == _UNUSABLE for finding in compiled):
+        return  # what follows reads the schemas as if they were some
+    yield from description_findings(read, spec, tuple(other for other in known if other.name != spec.name))
     yield from _output_findings(read, spec)
     yield from _sla_findings(read, spec)
     yield from _cel_findings(read, spec)
     yield from _neighbour_findings(read, spec, known)
-    blocked = [] if policy is None else list(refusals(spec, policy))
-    for refusal in blocked:
-        yield read.finding(refusal.code, refusal.message, refusal.place)
-    if not blocked:
-        yield from _compile_findings(read, spec)
 
 
 def _compile_findings(read: ManifestText, spec: AgentSpec) -> Iterator[Finding]:
     try:
         contract = Contract.compile(spec)
     except ManifestInvalid as error:
-        yield read.finding("SCHEMA_UNUSABLE", error.message)
+        yield read.finding(_UNUSABLE, error.message)
         return
     for fault in example_faults(spec, contract):
         yield read.finding("EXAMPLE_CONTRADICTS", fault, (fault.partition(".")[0], "examples"))

@@ -99,8 +99,13 @@ def _object_findings(text: ManifestText, schema: Mapping[str, Any], place: Place
         message = "`required` is missing; list what must be there, or say `required: []` if nothing must"
         yield text.finding("REQUIRED_MISSING", message, place)
     for index, name in enumerate(required if isinstance(required, list) else ()):
-        if name not in properties and extra is False and "patternProperties" not in schema:
-            message = f"{str(name)[:60]!r} is required and not declared, so that nothing can ever fit"
+        if (
+            isinstance(name, str)
+            and name not in properties
+            and extra is False
+            and "patternProperties" not in schema
+        ):
+            message = f"{name[:60]!r} is required and not declared, so that nothing can ever fit"
             yield text.finding("REQUIRED_UNDECLARED", message, (*place, "required", index))
 
 
@@ -122,8 +127,8 @@ def _bound_findings(text: ManifestText, schema: Mapping[str, Any], place: Place)
 
 def _types(schema: Mapping[str, Any]) -> frozenset[str]:
     declared = schema.get("type", ())
-    entries = (declared,) if isinstance(declared, str) else declared
-    return frozenset(entry for entry in entries if isinstance(entry, str)) if entries else frozenset()
+    entries = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
+    return frozenset(entry for entry in entries if isinstance(entry, str))
 
 
 def _mapping(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -133,8 +133,9 @@ class AgentSpec(_Strict):
 
     @model_validator(mode="after")
     def _declares_confidence_and_sources(self) -> "AgentSpec":
-        required = set(self.output_schema.get("required", ()))
-        if missing := {"confidence_score", "sources"} - required:
+        required = self.output_schema.get("required")
+        named = [name for name in required if isinstance(name, str)] if isinstance(required, list | tuple) else []
+        if missing := {"confidence_score", "sources"} - set(named):
             raise ValueError(f"output_schema must require {sorted(missing)}")
         return self
 

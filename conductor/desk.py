@@ -14,8 +14,9 @@ from agents.registry import AgentRegistry
 from conductor.bus import Acceptance, EventBus
 from conductor.document import JsonDocument
 from conductor.journal import SCHEMA_VERSION, Journal, timestamp_of
-from conductor.progress import TaskState
+from conductor.progress import StepProgress, TaskState
 from conductor.state import fold
+from conductor.versions import agent_that_did
 from podium.errors import Conflict, DataCorrupt, InvalidRequest, NotFound, VersionConflict
 from podium.v1 import event_pb2, status_pb2
 
@@ -108,21 +109,21 @@ class TaskDesk:
         if payload.verdict == status_pb2.REVIEW_VERDICT_UNSPECIFIED:
             raise InvalidRequest("a verdict is needed: corrected or rejected", field="verdict")
         if payload.verdict == status_pb2.REVIEW_VERDICT_CORRECTED and review.step is not None:
-            output = self._corrected(state.steps[review.step].acting_agent, payload.output_json)
+            output = self._corrected(state.steps[review.step], payload.output_json)
             payload.output_json = canonical_json(output)
         journal.record(payload, step=review.step, synced=True)
 
-    def _corrected(self, agent: str, data: bytes) -> Any:
+    def _corrected(self, step: StepProgress, data: bytes) -> Any:
         try:
             output = JsonDocument(data).value
         except DataCorrupt:
             output = None
         if not isinstance(output, dict):
             raise InvalidRequest("a corrected output is needed: one JSON object", field="output_json")
-        contract = self._registry.get(agent).contract
-        if violations := contract.output_violations(output):
+        agent = agent_that_did(self._registry, step) or self._registry.get(step.acting_agent)
+        if violations := agent.contract.output_violations(output):
             raise InvalidRequest(
-                f"the corrected output breaks the schema of {agent}: {violations[0]}",
+                f"the corrected output breaks the schema of {agent.spec.name}: {violations[0]}",
                 evidence=violations,
                 field="output_json",
             )

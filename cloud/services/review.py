@@ -14,6 +14,7 @@ from conductor.desk import TaskDesk
 from conductor.journal import timestamp_of
 from conductor.progress import OpenReview, TaskState
 from conductor.state import fold
+from conductor.versions import agent_that_did
 from podium.v1 import event_pb2, review_pb2, review_pb2_grpc, status_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -68,6 +69,6 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
             step = state.steps[review.step]
             message.step = review.step
             message.input_json = step.input.data if step.input is not None else b""
-            agent = self._registry.find(step.acting_agent)
+            agent = agent_that_did(self._registry, step)
             message.output_schema_json = canonical_json(agent.spec.output_schema) if agent is not None else b""
         return message
