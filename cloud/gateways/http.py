@@ -178,7 +178,7 @@ class Guard:
             await _refuse(send, 403, "FORBIDDEN", "requests of other sites' pages are not taken")
             return
         if _length(headers) > self._max_body_bytes:
-            await _refuse(send, 413, "LIMIT_EXCEEDED", f"more than {self._max_body_bytes} bytes")
+            await _refuse_size(send, self._max_body_bytes)
             return
         if scope["path"] not in self._open_paths:
             try:
@@ -186,23 +186,39 @@ class Guard:
             except PodiumError as error:
                 await _refuse(send, _STATUS.get(error.code, 502), error.code, error.message)
                 return
-        await self._app(scope, _Bounded(receive, self._max_body_bytes), send)
+        exchange = _Bounded(receive, send, self._max_body_bytes)
+        await self._app(scope, exchange.receive, exchange.send)
 
 
 class _Bounded:
-    """A body without a length is cut off where it becomes too large: its sender seems to have gone away."""
+    """A body that does not say its length is cut off where it becomes too large.
 
-    def __init__(self, receive: Receive, max_bytes: int) -> None:
+    To the application its sender has gone away; the sender is told the reason instead of what comes of that.
+    """
+
+    def __init__(self, receive: Receive, send: Send, max_bytes: int) -> None:
         self._receive = receive
-        self._left = max_bytes
+        self._send = send
+        self._max_bytes = max_bytes
+        self._received = 0
+        self._started = False
+        self._refused = False
 
-    async def __call__(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         message = await self._receive()
         if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
+            self._received += len(message.get("body", b""))
+            if self._received > self._max_bytes:
                 return {"type": "http.disconnect"}
         return message
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if self._received <= self._max_bytes or self._started:
+            self._started = True
+            await self._send(message)
+        elif not self._refused:
+            self._refused = True
+            await _refuse_size(self._send, self._max_bytes)
 
 
 def _length(headers: Mapping[str, str]) -> int:
@@ -217,6 +233,10 @@ def _from_here(headers: Mapping[str, str]) -> bool:
     if origin is not None:
         hosts.append(urlsplit(origin).hostname)
     return all(host is not None and is_loopback(host) for host in hosts)
+
+
+async def _refuse_size(send: Send, max_bytes: int) -> None:
+    await _refuse(send, 413, "LIMIT_EXCEEDED", f"the request has more than {max_bytes} bytes")
 
 
 async def _refuse(send: Send, status: int, code: str, message: str) -> None:

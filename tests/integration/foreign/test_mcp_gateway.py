@@ -210,7 +210,7 @@ def test_what_cannot_be_served_is_said_with_its_field(
     assert words in result.content[0].text
 
 
-def post(url: str, headers: dict[str, str], content: bytes = b"{}") -> httpx2.Response:
+def post(url: str, headers: dict[str, str], content: bytes | Iterator[bytes] = b"{}") -> httpx2.Response:
     with httpx2.Client() as client:
         return client.post(url, headers={"Content-Type": "application/json", **headers}, content=content)
 
@@ -223,6 +223,8 @@ def test_only_known_callers_and_bounded_requests_of_this_machine_get_in(desk: De
     assert post(url, {**good, "Host": "rebound.example"}).status_code == 403
     assert post(url, {**good, "Origin": "https://other.example"}).status_code == 403
     assert post(url, good, b"x" * 1_100_000).status_code == 413
+    # Without a length it is noticed as it comes.
+    assert post(url, good, iter([b"x" * 11_000] * 100)).status_code == 413
     assert post(url, good).status_code not in (401, 403, 413)
 
 
