@@ -30,8 +30,8 @@ def demo(
 ) -> None:
     """Run the main job on this machine and check every answer; exit 0 only if all are right.
 
-    Starts a cloud with TLS and a device that watches a folder, both on loopback. Asks the sales question in
-    Chinese and in English, a question that needs a clarifying answer, and has two scanned invoices checked: a
+    Starts a cloud with TLS, enrols a device and has it watch a folder, both on loopback. Asks the sales question
+    in Chinese and in English, a question that needs a clarifying answer, and has two scanned invoices checked: a
     clean one and one photographed askew with three planted faults. The sales answers are compared with SQL written
     by hand, the invoices with what was drawn into them.
     """

@@ -9,15 +9,23 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+import grpc
+
 from podium.errors import ServerUnavailable, TimeLimitExceeded
-from podium.link import Address
+from podium.identity.enrolling import enroll
+from podium.link import Address, sync_channel, unreachable
 from podium.link.tokens import token_of
+from podium.rpc_status import from_rpc_error
+from podium.v1 import identity_pb2, identity_pb2_grpc
 
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
+CALL_LIMIT_S = 20.0
+DEVICE = "demo-scanner"
 _LISTENING = "listening on "
 
 
@@ -26,9 +34,7 @@ class Cloud:
     """A running `podium serve`."""
 
     address: Address
-    ca_file: Path
-    token_file: Path
-    """The operator's token."""
+    """With the operator's token."""
 
 
 @contextmanager
@@ -48,7 +54,7 @@ def running_cloud(data: Path) -> Iterator[Cloud]:
         target = first.removeprefix(_LISTENING).strip()
         token_file = data / "operator.token"
         address = Address.of(target, ca_file, token=token_of(token_file))
-        yield Cloud(address=address, ca_file=ca_file, token_file=token_file)
+        yield Cloud(address=address)
 
 
 class WatchingDevice:
@@ -85,14 +91,33 @@ class WatchingDevice:
 
 @contextmanager
 def running_device(cloud: Cloud, folder: Path, log: Path) -> Iterator[WatchingDevice]:
-    """Start `podium edge run --watch` on a folder, which is made."""
+    """Enrol a device and start `podium edge run --watch` on a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    arguments = ["edge", "run", "--watch", str(folder), "--server", cloud.address.target]
-    # Not enrolled: it stands in for a device with the operator's token, as one tries a device out.
-    arguments += ["--ca", str(cloud.ca_file), "--token-file", str(cloud.token_file)]
-    arguments += ["--device", "demo-scanner", "--json"]
+    identity = log.parent / "scanner-identity"
+    _enrol(cloud, identity)
+    arguments = ["edge", "run", "--watch", str(folder), "--identity", str(identity), "--json"]
     with _process(arguments, log) as process:
         yield WatchingDevice(process, folder, log)
+
+
+def _enrol(cloud: Cloud, folder: Path) -> None:
+    """As `podium machine invite` and `podium enroll` do: a one-time token becomes a key and a certificate."""
+    with sync_channel(cloud.address) as channel:
+        request = identity_pb2.CreateEnrolmentTokenRequest(kind=identity_pb2.IDENTITY_KIND_DEVICE, name=DEVICE)
+        try:
+            invited = identity_pb2_grpc.IdentityServiceStub(channel).CreateEnrolmentToken(
+                request, timeout=CALL_LIMIT_S
+            )
+        except grpc.RpcError as error:
+            raise unreachable(cloud.address, from_rpc_error(error)) from error
+    enroll(
+        cloud.address.target,
+        invited.token,
+        folder,
+        kind="device",
+        name=DEVICE,
+        clock=lambda: datetime.now(UTC),
+    )
 
 
 class _Lines:

@@ -54,7 +54,7 @@ class Story:
             ServerUnavailable, TimeLimitExceeded: a process did not start or did not answer.
         """
         with ExitStack() as stack:
-            self._say("starting the cloud (TLS) and a device that watches a folder")
+            self._say("starting the cloud (TLS) and an enrolled device that watches a folder")
             cloud = stack.enter_context(running_cloud(self._data))
             log = self._data / "device.log"
             device = stack.enter_context(running_device(cloud, self._data / "scanner", log))
