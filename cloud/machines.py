@@ -25,6 +25,7 @@ from cloud.services.identity import IdentityService
 from cloud.settings import Settings
 from cloud.tls import ServerIdentity, given_identity, local_identity, names_in
 from podium.errors import PodiumError
+from podium.link.certificates import CertificateRevoked
 from podium.v1 import identity_pb2_grpc
 
 _LOG = logging.getLogger(__name__)
@@ -113,7 +114,9 @@ class Machines:
             address: HOST:PORT that machines are told to use; '' when there is no port for them.
         """
         self.revocations.on_revoked(
-            lambda kind, name: access.live.end(kind, name, reason="the machine's certificates were taken back")
+            lambda kind, name: access.live.end(
+                kind, name, failure=CertificateRevoked(f"the certificate of {kind} {name} was revoked")
+            )
         )
         service = IdentityService(
             self.desk,

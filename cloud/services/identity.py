@@ -158,7 +158,10 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
         """Refuse every token that a caller was issued up to now, and end its live calls."""
         reason = checked_text(request.reason, "reason", max_characters=MAX_REASON_CHARACTERS)
         moment = await asyncio.to_thread(self._tokens.revoke, request.subject)
-        ended = self._live.end("caller", request.subject, reason="the caller's tokens were taken back")
+        failure = Unauthenticated(
+            f"the tokens of {request.subject} were taken back", next_step="Ask the administrator for a new one."
+        )
+        ended = self._live.end("caller", request.subject, failure=failure)
         await self._record("tokens_revoked", request.subject, {"subject": request.subject, "reason": reason})
         return identity_pb2.RevokeCallerTokensResponse(revoke_time=timestamp_of(moment), ended_calls=ended)
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from cloud.auth.principal import Principal
 from cloud.auth.quotas import Quotas
 from podium.errors import PodiumError, Unauthenticated
+from podium.link.certificates import CertificateExpired
 
 LOOK_EVERY = timedelta(seconds=2)
 """How late the end of credentials may be noticed on an open stream."""
@@ -59,23 +60,23 @@ class LiveCalls:
                 if not self._streams[principal.caller]:
                     del self._streams[principal.caller]
 
-    def end(self, kind: str, name: str, *, reason: str) -> int:
-        """End every call of somebody with UNAUTHENTICATED, except the one this is called from; how many.
+    def end(self, kind: str, name: str, *, failure: PodiumError) -> int:
+        """End every call of somebody, except the one this is called from; how many.
 
         Args:
             kind: device, site, worker or agent_host; "caller" for who calls with tokens.
             name: of the machine, or the caller's.
-            reason: told to them, in words.
+            failure: told to them.
         """
         caller = name if kind == "caller" else f"{kind}/{name}"
-        return self._end(lambda principal: principal.caller == caller, reason)
+        return self._end(lambda principal: principal.caller == caller, lambda principal: failure)
 
     def end_expired(self) -> int:
         """End every call whose credentials have expired meanwhile; how many."""
         now = self._clock()
         return self._end(
             lambda principal: principal.expire_time is not None and principal.expire_time <= now,
-            "the credentials that the call began with have expired",
+            _expired,
         )
 
     async def end_expired_for_ever(self) -> None:
@@ -84,7 +85,7 @@ class LiveCalls:
             await asyncio.sleep(LOOK_EVERY.total_seconds())
             self.end_expired()
 
-    def _end(self, concerns: Callable[[Principal], bool], reason: str) -> int:
+    def _end(self, concerns: Callable[[Principal], bool], failure: Callable[[Principal], PodiumError]) -> int:
         me = asyncio.current_task()
         ended = [
             call
@@ -92,6 +93,15 @@ class LiveCalls:
             if call.task is not me and call.ended_with is None and concerns(call.principal)
         ]
         for call in ended:
-            call.ended_with = Unauthenticated(reason)
+            call.ended_with = failure(call.principal)
             call.task.cancel()
         return len(ended)
+
+
+def _expired(principal: Principal) -> PodiumError:
+    if principal.kind == "machine":  # it renews by itself, and comes back
+        return CertificateExpired(f"the certificate that {principal.caller} connected with has expired meanwhile")
+    return Unauthenticated(
+        "the token that the call began with has expired meanwhile",
+        next_step="Ask the administrator for a new one: `podium token issue`.",
+    )

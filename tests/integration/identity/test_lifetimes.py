@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.errors import PodiumError, Unauthenticated
+from podium.errors import PodiumError
 from podium.identity.enrolling import renew
 from podium.link import Address, MachineIdentity
 from podium.link.certificates import (
@@ -122,7 +122,7 @@ def test_revocation_ends_a_live_stream_within_five_seconds(tmp_path: Path) -> No
             stream.welcome()
             began = time.monotonic()
             revoked = client.revoke(DEVICE, "pi-1", reason="lost on a train")
-            assert isinstance(stream.ended_with(), Unauthenticated)
+            assert isinstance(stream.ended_with(), CertificateRevoked)
             assert time.monotonic() - began < 5
             assert revoked.ended_calls == 1
             assert revoked.identity.revoke_reason == "lost on a train"
@@ -147,7 +147,7 @@ def test_enrolling_again_ends_the_stream_of_the_one_before(tmp_path: Path) -> No
         with Stream.of(tmp_path / "old") as stream:
             stream.welcome()
             enrolled(server, tmp_path / "new")
-            assert isinstance(stream.ended_with(), Unauthenticated)
+            assert isinstance(stream.ended_with(), CertificateRevoked)
         with Stream.of(tmp_path / "old") as stream, pytest.raises(CertificateRevoked):
             stream.welcome()
         with Stream.of(tmp_path / "new") as stream:
