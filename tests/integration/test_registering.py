@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -277,3 +278,43 @@ def test_a_person_sees_the_line_and_a_caret(tmp_path: Path) -> None:
     assert [finding["line"] for finding in as_json.json["findings"] if finding["fatal"]] == [line]
     missing = podium("register", "--file", str(tmp_path / "none.yaml"), "--json")
     assert missing.error["code"] == "INVALID_REQUEST"
+
+
+@pytest.fixture
+def code() -> Iterator[Path]:
+    """A folder with an agent's code, which a process of another user can read."""
+    with tempfile.TemporaryDirectory(prefix="podium-agent-") as folder:
+        path = Path(folder)
+        path.chmod(0o755)
+        source = (Path(__file__).parent / "registered_agents.py").read_text("utf-8")
+        # An isolated agent has the installed packages, and nothing of the server's own.
+        plain = source.replace("from agents.invocation import AgentContext", "AgentContext = Any")
+        (path / "city_lister.py").write_text(plain, encoding="utf-8")
+        (path / "city_lister.py").chmod(0o644)
+        yield path
+
+
+def test_a_function_that_may_not_run_in_the_server_runs_in_a_process_of_its_own(
+    tmp_path: Path, code: Path
+) -> None:
+    settings = {"callable": "city_lister:cities", "path": str(code)}
+    isolated = manifest(settings=settings, engine="process")
+    with (
+        serving(tmp_path / "data", agent_folders=str(code)) as server,
+        Client(Address.of(server.address)) as client,
+    ):
+        with pytest.raises(InvalidRequest, match="CODE_NOT_ALLOWED"):
+            client.register_agent(_text(manifest()))
+        assert client.register_agent(_text(isolated)).answered > 5
+        isolated["settings"] = {"callable": "city_lister:joined", "path": str(code)}
+        with pytest.raises(InvalidRequest) as refused:
+            client.register_agent(_text({**isolated, "version": "2.0.0"}))
+        assert refused.value.evidence[0].startswith("LIST_AS_TEXT $.cities")
+    with serving(tmp_path / "other") as server, Client(Address.of(server.address)) as client:
+        with pytest.raises(InvalidRequest, match="FOLDER_NOT_ALLOWED"):
+            client.register_agent(_text(isolated))
+        other = manifest(name="other_lister", settings={"callable": "tests.integration.registered_agents:cities"})
+        with pytest.raises(InvalidRequest) as refused:
+            # The engine is replaced: the function is not found there, where nothing of this checkout is.
+            client.register_agent(_text(other), engine="process")
+        assert refused.value.code == "TRIAL_FAILED"

@@ -161,3 +161,22 @@ def test_nobody_is_nobody() -> None:
     play = _stage(output(text="t"))
     state = asyncio.run(play.perform())
     assert agent_of_task(state, AgentRegistry(), "fetch") is None
+
+
+def test_a_plan_is_verified_with_the_version_that_will_do_the_work() -> None:
+    async def scenario() -> None:
+        outcomes = set()
+        for _ in range(20):
+            play = _stage(output(text="t"))
+            play.registry.register(agent_spec("fetch", outputs={"words": TEXT}, version="3.0.0"))
+            play.registry.set_weights("fetch", {"1.0.0": 600, "3.0.0": 400})
+            state = await play.perform()
+            version = play.registry.choose("fetch", state.task_id)
+            assert version is not None
+            outcomes.add((version.spec.version, state.status, "plan_refused" in await play.kinds(state.task_id)))
+        assert outcomes == {
+            ("1.0.0", status_pb2.TASK_STATUS_SUCCEEDED, False),
+            ("3.0.0", status_pb2.TASK_STATUS_FAILED, True),
+        }
+
+    asyncio.run(scenario())
