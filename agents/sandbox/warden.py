@@ -8,6 +8,7 @@ standard library, so a waiting agent costs little.
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -44,6 +45,8 @@ def main() -> None:
         _say({"kind": "broken", "message": f"{type(error).__name__}: {error}"})
     finally:
         kill()
+        # A server that was killed removes nothing.
+        shutil.rmtree(start["scratch"], ignore_errors=True)
 
 
 def _nothing() -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -222,25 +223,30 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_kill_9_of_the_server_leaves_no_process(kind: str, tmp_path: Path) -> None:
+def test_kill_9_of_the_server_leaves_no_process_and_no_file(kind: str) -> None:
     if os.geteuid() != 0 and KINDS[kind][0] == 0:
         pytest.skip("only root can be root")
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER, kind, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'protos'}"},
-    ) as server:
-        assert server.stdout is not None
-        assert server.stdout.readline() == b"ready\n"
-        deadline = time.monotonic() + 20
-        while len(pids := tree_use(server.pid).pids) < 4 and time.monotonic() < deadline:
+    # Not below pytest's own folder, which nobody but its owner may enter.
+    with tempfile.TemporaryDirectory(prefix="podium-hostile-") as name:
+        Path(name).chmod(0o755)
+        with subprocess.Popen(
+            [sys.executable, "-c", SERVER, kind, name],
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env=os.environ | {"TMPDIR": name, "PYTHONPATH": f"{ROOT}:{ROOT / 'protos'}"},
+        ) as server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            deadline = time.monotonic() + 20
+            while len(pids := tree_use(server.pid).pids) < 4 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert len(pids) == 4
+            assert os.listdir(name)
+            server.kill()
+        while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert len(pids) == 4
-        server.kill()
-    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not any(_runs(pid) for pid in pids)
+        assert not any(_runs(pid) for pid in pids)
+        assert os.listdir(name) == []
 
 
 def _state(pid: int) -> str:
