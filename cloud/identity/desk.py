@@ -192,7 +192,7 @@ class IdentityDesk:
             details = {"name": name, "kind": record.kind, "token": token.token_id, "replaces": len(old)}
             self._record("enrolled", f"{certificate.serial:x}", f"token {token.token_id}", details)
             given = self._given(certificate, took_back=bool(old))
-        self._revocations.put([*old, certificate])
+            self._revocations.put([*old, certificate])
         return given
 
     def renew(self, certificate_pem: bytes, csr_pem: bytes, signature: bytes) -> Issued:
@@ -252,7 +252,8 @@ class IdentityDesk:
             self._store.revoke_machine(kind, name, reason, now)
             self._store.expire_tokens(kind, name, now)
             machine = self._store.machines(kind, name)[0]
-        self._revocations.put(old)
+            # Inside, so that memory changes in the order in which the record does.
+            self._revocations.put(old)
         self._record("revoked", f"{machine.serial:x}", by, {"kind": kind, "name": name, "reason": reason})
         _LOG.warning("%s %s was revoked", kind, name)
         return machine

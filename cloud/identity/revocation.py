@@ -92,8 +92,9 @@ class Revocations:
             raise CertificateExpired(
                 f"the certificate of {who} expired at {_told(known.expire_time)}; it is {_told(now)} here"
             )
-        if known.state is CertificateState.ISSUED:
-            self._first_use(known, now)
+        if known.state is CertificateState.ISSUED and not self._first_use(known, now):
+            self.check(serial)
+            return
         self._note_seen(known, now)
 
     def add(self, certificate: IssuedCertificate) -> None:
@@ -119,19 +120,29 @@ class Revocations:
                 for (kind, name), moment in seen.items():
                     self._store.seen(kind, name, moment)
 
-    def _first_use(self, shown: IssuedCertificate, now: datetime) -> None:
-        """Everything else that this machine was given is over: it has shown that it holds the newest."""
+    def _first_use(self, shown: IssuedCertificate, now: datetime) -> bool:
+        """Everything else that this machine was given is over: it has shown that it holds the newest.
+
+        Returns:
+            False when the record says otherwise than memory did: somebody took it back just now.
+        """
         with self._store.transaction():
-            others = [
-                other.serial
-                for other in self._store.certificates_of(shown.kind, shown.name)
-                if other.serial != shown.serial
-                and other.state in (CertificateState.ISSUED, CertificateState.CURRENT)
-            ]
-            self._store.set_states(others, CertificateState.SUPERSEDED, now)
-            self._store.set_states([shown.serial], CertificateState.CURRENT, now)
-            fresh = self._store.certificates_of(shown.kind, shown.name)
-        self.put(fresh)
+            known = self._store.certificate(shown.serial)
+            still_new = known is not None and known.state is CertificateState.ISSUED
+            if still_new:
+                others = [
+                    other.serial
+                    for other in self._store.certificates_of(shown.kind, shown.name)
+                    if other.serial != shown.serial
+                    and other.state in (CertificateState.ISSUED, CertificateState.CURRENT)
+                ]
+                self._store.set_states(others, CertificateState.SUPERSEDED, now)
+                self._store.set_states([shown.serial], CertificateState.CURRENT, now)
+            if known is None:  # it was never given to anybody: its record could not be written
+                self._known.pop(shown.serial, None)
+            # Inside, so that memory changes in the order in which the record does.
+            self.put(self._store.certificates_of(shown.kind, shown.name))
+        return still_new
 
     def _note_seen(self, known: IssuedCertificate, now: datetime) -> None:
         with self._lock:

@@ -1,5 +1,7 @@
 """What is asked at every call."""
 
+import contextlib
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,12 @@ from cloud.identity.records import CertificateState
 from cloud.identity.revocation import Revocations
 from cloud.identity.store import IdentityStore
 from podium.errors import DataCorrupt, NotFound, StorageFull
-from podium.link.certificates import CertificateExpired, CertificateRevoked, CertificateSuperseded
+from podium.link.certificates import (
+    CertificateExpired,
+    CertificateRevoked,
+    CertificateSuperseded,
+    CertificateUnknown,
+)
 from tests.unit.cloud.identity.ground import Ground
 
 
@@ -33,6 +40,48 @@ def test_states_survive_a_restart(ground: Ground, tmp_path: Path) -> None:
     assert seen["c"] is not None
     assert seen["b"] is None
     store.close()
+
+
+def test_a_first_use_does_not_undo_a_revocation_that_memory_does_not_know_yet(ground: Ground) -> None:
+    machine = ground.enrolled("a")
+    ground.store.set_states([machine.serial], CertificateState.REVOKED, ground.clock())
+    assert ground.revocations.state(machine.serial) is CertificateState.ISSUED
+    with pytest.raises(CertificateRevoked):
+        ground.revocations.check(machine.serial)
+    known = ground.store.certificate(machine.serial)
+    assert known is not None
+    assert known.state is CertificateState.REVOKED
+
+
+def test_one_whose_record_could_not_be_written_is_unknown(ground: Ground) -> None:
+    machine = ground.enrolled("a")
+    with ground.store.transaction() as rows:
+        rows.execute("DELETE FROM certificates")
+    for _ in range(2):
+        with pytest.raises(CertificateUnknown):
+            ground.revocations.check(machine.serial)
+
+
+def test_revocation_and_first_use_at_the_same_time_end_revoked(ground: Ground) -> None:
+    for number in range(30):
+        machine = ground.enrolled(f"pi-{number}")
+        start = threading.Barrier(2)
+
+        def use(serial: int = machine.serial, start: threading.Barrier = start) -> None:
+            start.wait()
+            with contextlib.suppress(CertificateRevoked):
+                ground.revocations.check(serial)
+
+        using = threading.Thread(target=use)
+        using.start()
+        start.wait()
+        ground.desk.revoke("device", f"pi-{number}", reason="", by="ann")
+        using.join()
+        with pytest.raises(CertificateRevoked):
+            ground.revocations.check(machine.serial)
+        known = ground.store.certificate(machine.serial)
+        assert known is not None
+        assert known.state is CertificateState.REVOKED
 
 
 def test_everybody_who_asked_ends_the_calls_of_who_was_revoked(ground: Ground) -> None:
