@@ -22,6 +22,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from agents.sandbox.process_tree import tree_use
+
 _CHUNK_BYTES: Final = 65_536
 _MAX_GARBAGE_LINES: Final = 200
 _KEPT_STDERR_BYTES: Final = 4_096
@@ -237,13 +239,18 @@ async def _keep_stderr(process: asyncio.subprocess.Process, life: ProgramLife) -
 async def _end(
     process: asyncio.subprocess.Process, watched: _Watched, transport: asyncio.SubprocessTransport
 ) -> None:
-    """Close its stdin, which asks it to go; then kill its whole session, also where it went and left children."""
+    """Close its stdin, which asks it to go; then kill its session and what it started, also where it went alone."""
+    # Looked up while it lives: a child with a session of its own belongs to nobody afterwards.
+    started = tree_use(process.pid).pids if process.returncode is None else ()
     if process.stdin is not None:
         process.stdin.close()
     with suppress(TimeoutError):
         await asyncio.wait_for(watched.exited.wait(), _EXITS_WITHIN_S)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    for pid in started:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
     with suppress(TimeoutError):
         await asyncio.wait_for(watched.exited.wait(), _KILLED_WITHIN_S)
     # A child that left the session may still hold a pipe: without this the pipe stayed open with it.

@@ -62,8 +62,9 @@ def forge(arguments: dict[str, Any]) -> CallToolResult:
 
 
 def spawn(arguments: dict[str, Any]) -> CallToolResult:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    return population(arguments, pids=[os.getpid(), child.pid])
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    children = [subprocess.Popen(sleep, start_new_session=own) for own in (False, True)]
+    return population(arguments, pids=[os.getpid(), *(child.pid for child in children)])
 
 
 def lone_text(words: str) -> CallToolResult:
