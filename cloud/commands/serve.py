@@ -27,7 +27,7 @@ def serve(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Data directory. Default: var.")] = None,
     insecure_loopback: Annotated[
-        bool, typer.Option("--insecure-loopback", help="Serve without TLS, on loopback addresses only.")
+        bool, typer.Option("--insecure-loopback", help="Serve without TLS and credentials, on loopback only.")
     ] = False,
     config: Annotated[Path | None, typer.Option(help="Settings, TOML. Default: podium.toml in --data.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the first line as a JSON object.")] = False,
