@@ -4,9 +4,7 @@ import asyncio
 import itertools
 import json
 import random
-import socket
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 
 import grpc
 import pytest
@@ -14,7 +12,6 @@ import pytest
 from edge.link import DeviceLink
 from podium.errors import InvalidRequest, ServerUnavailable
 from podium.link import Address
-from podium.link.outbox import OutboxFull, OutboxLimits
 from podium.link.reconnecting import Connection
 from podium.v1 import edge_pb2, edge_pb2_grpc, result_pb2
 
@@ -345,116 +342,5 @@ def test_an_acknowledged_observation_without_outcome_gets_a_new_number_at_the_ne
         outcome = edge_pb2.ObservationOutcome(observation_id="o1", task_id="t")
         link._receive(link._connection, edge_pb2.ConnectResponse(ack_through=2, observation_outcome=outcome))
         assert await sending == "t"
-
-    asyncio.run(scenario())
-
-
-def _unconnected(**settings):
-    return DeviceLink(
-        lambda: Address.of("127.0.0.1:1"),
-        device_id="d1",
-        software_version="1",
-        capabilities=[],
-        handle_step=settings.pop("handle_step", None),
-        jitter=random.Random(1),
-        **settings,
-    )
-
-
-@pytest.mark.parametrize(
-    ("off", "said"),
-    [
-        (timedelta(seconds=30), "connected"),
-        (timedelta(minutes=-3), "connected; this machine's clock is 3 min behind the server's"),
-        (timedelta(days=400), "connected; this machine's clock is 400 days ahead of the server's"),
-    ],
-)
-def test_a_clock_that_is_off_is_said_to_be(off, said):
-    states = []
-    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
-    link = _unconnected(on_state=states.append, clock=lambda: now + off)
-    welcome = edge_pb2.Welcome()
-    welcome.time.FromDatetime(now)
-    link._receive(Connection(Address.of("127.0.0.1:1")), edge_pb2.ConnectResponse(welcome=welcome))
-    assert states[0].startswith(said)
-    assert ("set it" in states[0]) == (off > timedelta(seconds=60) or off < -timedelta(seconds=60))
-
-
-def test_a_cancelled_attempt_leaves_the_other_attempts_of_its_step_running():
-    async def scenario():
-        ended = []
-        started = asyncio.Event()
-
-        async def handle(request):
-            started.set()
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                ended.append(request.attempt)
-                raise
-
-        link = _unconnected(handle_step=handle)
-        connection = Connection(Address.of("127.0.0.1:1"))
-        for attempt in (1, 2, 3):
-            request = edge_pb2.StepRequest(task_id="t", step=0, attempt=attempt)
-            link._receive(connection, edge_pb2.ConnectResponse(step_request=request))
-        await started.wait()
-
-        async def cancel(attempt):
-            message = edge_pb2.StepCancel(task_id="t", step=0, attempt=attempt)
-            link._receive(connection, edge_pb2.ConnectResponse(step_cancel=message))
-            for _ in range(5):
-                await asyncio.sleep(0)
-
-        await cancel(2)
-        assert ended == [2]
-        await cancel(0)
-        assert ended == [2, 1, 3]
-
-    asyncio.run(scenario())
-
-
-def test_a_cloud_that_accepts_and_never_greets_is_given_up():
-    async def scenario():
-        class Mute(edge_pb2_grpc.EdgeServiceServicer):
-            async def Connect(self, request_iterator, context):  # noqa: N802 - gRPC's name
-                await asyncio.Event().wait()
-                yield edge_pb2.ConnectResponse()
-
-        server = grpc.aio.server()
-        edge_pb2_grpc.add_EdgeServiceServicer_to_server(Mute(), server)
-        port = server.add_insecure_port("127.0.0.1:0")
-        await server.start()
-        silent = socket.create_server(("127.0.0.1", 0))  # the kernel accepts, nobody reads
-        for target in (f"127.0.0.1:{port}", f"127.0.0.1:{silent.getsockname()[1]}"):
-            link = DeviceLink(
-                lambda target=target: Address.of(target),
-                device_id="d1",
-                software_version="1",
-                capabilities=[],
-                handle_step=None,
-                jitter=random.Random(1),
-                welcome_within=timedelta(seconds=0.5),
-            )
-            with pytest.raises(ServerUnavailable, match="nothing was heard of the cloud"):
-                await _within(link.run(attempts=1), seconds=10)
-        silent.close()
-        await server.stop(0)
-
-    asyncio.run(scenario())
-
-
-def test_what_does_not_fit_into_memory_is_refused_before_it_is_taken():
-    async def scenario():
-        link = _unconnected(limits=OutboxLimits(messages=1))
-        first = asyncio.create_task(link.send(_observation("o1")))
-        await asyncio.sleep(0)
-        with pytest.raises(OutboxFull):
-            await link.send(_observation("o2"))
-        again = asyncio.create_task(link.send(_observation("o1")))
-        await asyncio.sleep(0)
-        assert not again.done()
-        for task in (first, again):
-            task.cancel()
 
     asyncio.run(scenario())
