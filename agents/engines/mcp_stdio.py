@@ -239,7 +239,7 @@ async def _keep_stderr(process: asyncio.subprocess.Process, life: ProgramLife) -
 async def _end(
     process: asyncio.subprocess.Process, watched: _Watched, transport: asyncio.SubprocessTransport
 ) -> None:
-    """Close its stdin, which asks it to go; then kill its session and what it started, also where it went alone."""
+    """Close its stdin, which asks it to go; then kill its session and whatever else it started."""
     # Looked up while it lives: a child with a session of its own belongs to nobody afterwards.
     started = tree_use(process.pid).pids if process.returncode is None else ()
     if process.stdin is not None:
