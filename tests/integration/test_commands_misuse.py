@@ -96,6 +96,8 @@ def test_the_commands_are_those_that_were_promised() -> None:
     promised += [f"task {name}" for name in ["get", "list", "watch", "answer", "cancel", "diagnose", "timeline"]]
     promised += ["agents list", "review list", "review resolve", "config show", "edge run"]
     promised += ["token issue", "token revoke"]
+    promised += ["enroll", "identity show", "identity renew"]
+    promised += [f"machine {name}" for name in ["invite", "list", "revoke"]]
     promised += ["register", *(f"agents {name}" for name in ["show", "disable", "enable", "weights", "diff"])]
     assert sorted(" ".join(path) for path, _ in COMMANDS) == sorted(promised)
 
