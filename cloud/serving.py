@@ -39,11 +39,11 @@ def grpc_server(interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         # Without this two servers could listen on one port and each get half of the calls.
         ("grpc.so_reuseport", 0),
-        # A peer whose kernel acknowledges nothing for 20 s (TCP_USER_TIMEOUT) is gone. A ping may take minutes: at
+        # A peer whose kernel acknowledges nothing for 60 s (TCP_USER_TIMEOUT) is gone. A ping may take minutes: at
         # 2 kB/s it waits behind the data on the way, and with 10 s a 20 kB message never arrived. Whether the
         # program behind a device's stream still lives, its heartbeats say (podium.link.liveness).
         ("grpc.keepalive_time_ms", 20_000),
-        ("grpc.keepalive_timeout_ms", 20_000),
+        ("grpc.keepalive_timeout_ms", 60_000),
         ("grpc.http2.ping_timeout_ms", 180_000),
         # Clients ping every 20 s (podium.link); the default of 300 s would drop them as too eager. gRPC
         # ignores names it does not know without a word: a test pings to see that this one works.

@@ -33,8 +33,8 @@ def channel_options(*, patient: bool = False) -> list[tuple[str, Any]]:
 
     Args:
         patient: for machines behind slow lines, whose streams have heartbeats and whose calls have deadlines: gRPC
-            itself ends a connection only when the kernel has waited 20 s for an acknowledgement of sent bytes, or
-            a ping was not answered for minutes.
+            itself ends a connection only when the kernel has waited 60 s for an acknowledgement of sent bytes, or
+            for room at the other end, or a ping was not answered for minutes.
     """
     service_config = {
         "methodConfig": [
@@ -54,7 +54,7 @@ def channel_options(*, patient: bool = False) -> list[tuple[str, Any]]:
     return [
         ("grpc.keepalive_time_ms", 20_000),
         # Also TCP_USER_TIMEOUT: how long the kernel waits for an acknowledgement.
-        ("grpc.keepalive_timeout_ms", 20_000 if patient else 10_000),
+        ("grpc.keepalive_timeout_ms", 60_000 if patient else 10_000),
         ("grpc.http2.ping_timeout_ms", _PATIENT_PING_MS if patient else 10_000),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
