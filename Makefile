@@ -26,6 +26,7 @@ bench:
 	bash bin/setup.sh dev
 	$(BIN)/python -m bench.runtime --quick
 	$(BIN)/python -m bench.ledger --quick
+	$(BIN)/python -m bench.link --quick
 	$(BIN)/python -m bench.invoice_extraction --quick
 
 # The 60 held-out invoice layouts, about three minutes.
