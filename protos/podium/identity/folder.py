@@ -1,7 +1,7 @@
 """The files of a machine's identity, changed all at once: a crash leaves the old ones or the new ones.
 
-Each set lies in a folder of its own, named after the certificate's serial number. ``current`` is a symbolic link to
-the set in force and is exchanged by one rename; ``key.pem`` and the others are links through it. ::
+Each set lies in a folder of its own, named after the certificate's serial number. ``current`` is a symbolic link
+to the set in force and is exchanged by one rename; ``key.pem`` and the others are links through it. ::
 
     DIR/identity.json -> current/identity.json      DIR/current -> set-4f21…
 """

@@ -146,7 +146,7 @@ class CertificateRefused(ServerUnavailable):
 
 
 class ServerNotTrusted(ServerUnavailable):
-    """The server's certificate is not vouched for by the authority that it should be of; nothing was sent to it."""
+    """The certificate of a server is not of the authority that it should be of; nothing was sent to it."""
 
     code = "SERVER_NOT_TRUSTED"
     advice = (
