@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from agents.engines.grpc import GrpcEngine
 from agents.engines.onnx import OnnxEngine
 from agents.engines.process import ProcessEngine
 from agents.engines.python import PythonEngine
@@ -159,7 +160,9 @@ class App:
         process = ProcessEngine(
             max_processes=settings.agent_processes, weak_isolation=settings.agent_weak_isolation
         )
-        engines = build_engines(python, hub, onnx, process, os.environ)
+        hosts = GrpcEngine(machines.hosts)
+        machines.on_host_revoked(hosts.trust_changed)
+        engines = build_engines(python, hub, onnx, process, hosts, os.environ)
         self._exits.push_async_callback(close_engines, engines)
         wiring = Wiring(
             bus=self.bus,

@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.engines.a2a import A2aEngine
 from agents.engines.device import DeviceEngine, DeviceLink
+from agents.engines.grpc import GrpcEngine
 from agents.engines.mcp import McpEngine
 from agents.engines.onnx import OnnxEngine
 from agents.engines.openai import OpenaiEngine
@@ -19,6 +20,7 @@ def build_engines(
     devices: DeviceLink,
     onnx: OnnxEngine,
     process: ProcessEngine,
+    hosts: GrpcEngine,
     environment: Mapping[str, str],
 ) -> Mapping[str, Engine]:
     """The engines by the name that a manifest gives.
@@ -28,6 +30,7 @@ def build_engines(
         devices: the way to connected devices.
         onnx: runs models; it has the shared resources and the artefact registry.
         process: runs agents in processes of their own.
+        hosts: runs agents on agent hosts.
         environment: where variables that manifests name (tokens of foreign agents) are read from.
     """
     return {
@@ -38,13 +41,14 @@ def build_engines(
         "mcp": McpEngine(environment, certain_misfits),
         "openai": OpenaiEngine(environment),
         "process": process,
+        "grpc": hosts,
     }
 
 
 async def close_engines(engines: Mapping[str, Engine]) -> None:
     """Close connections to foreign agents and end the processes that were started for agents."""
     for engine in engines.values():
-        if isinstance(engine, A2aEngine | McpEngine | OpenaiEngine | ProcessEngine):
+        if isinstance(engine, A2aEngine | GrpcEngine | McpEngine | OpenaiEngine | ProcessEngine):
             await engine.close()
 
 

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 
 from agents.audit import AuditLog
 from cloud.access import Access
+from cloud.host_access import KIND, HostAccess
 from cloud.identity.attempts import AttemptLimiter
 from cloud.identity.authority import Authority
 from cloud.identity.desk import IdentityDesk, IdentityRules
@@ -44,6 +45,8 @@ class Machines:
     ca_file: Path | None
     """What callers trust the server by; None in clear, or when the operator did not say."""
     desk: IdentityDesk
+    hosts: HostAccess
+    """What is shown to agent hosts and which of them are trusted."""
     revocations: Revocations
     store: IdentityStore
     _noting: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -92,6 +95,7 @@ class Machines:
             back=back,
             ca_file=front.ca_file if front is not None else None,
             desk=desk,
+            hosts=HostAccess(authority, revocations, clock=clock),
             revocations=revocations,
             store=store,
         )
@@ -129,6 +133,17 @@ class Machines:
             machines_address=address,
         )
         identity_pb2_grpc.add_IdentityServiceServicer_to_server(service, server)
+
+    def on_host_revoked(self, end_calls: Callable[[], int]) -> None:
+        """Have this called when an agent host's certificates were taken back; it says how many calls it ended."""
+
+        def tell(kind: str, name: str) -> int:
+            if kind != KIND:
+                return 0
+            self.hosts.look_again()
+            return end_calls()
+
+        self.revocations.on_revoked(tell)
 
     def contested(self, device_id: str) -> None:
         """Two processes show the certificate of one device: have it recorded, without making the caller wait."""

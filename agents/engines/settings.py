@@ -1,5 +1,6 @@
 """What a manifest's `settings` may say, by engine; checked when the manifest is read, not at the first call."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -9,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from podium.link import is_loopback
 from tools.onnx.interface import Interface
 from tools.onnx.trial import trial_inputs
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 
 
 class EngineSettings(BaseModel):
@@ -142,6 +145,40 @@ class ProcessSettings(EngineSettings):
         return self
 
 
+class GrpcSettings(EngineSettings):
+    """An agent on agent hosts: any process that speaks `podium.v1.AgentService`."""
+
+    endpoints: tuple[str, ...] = Field(min_length=1, max_length=32)
+    """HOST:PORT of every host that has the agent."""
+    agent: str = Field(default="", pattern=r"^([a-z][a-z0-9_]{1,63})?$")
+    """Its name there; the agent's own when empty."""
+    insecure_loopback: bool = False
+    """No TLS; for hosts on this machine only."""
+    identity_folder: str | None = None
+    """For hosts of another authority: what `podium enroll --kind worker` wrote there. Else the server shows a
+    certificate of its own, and trusts the hosts that were enrolled with it and not revoked."""
+
+    @field_validator("endpoints")
+    @classmethod
+    def _hosts_and_ports(cls, endpoints: tuple[str, ...]) -> tuple[str, ...]:
+        for endpoint in endpoints:
+            host, _, port = endpoint.rpartition(":")
+            if not _HOST.fullmatch(host) or not (port.isascii() and port.isdecimal()):
+                raise ValueError(f"{endpoint!r} is not HOST:PORT")
+            if not 0 < int(port) < 65536:
+                raise ValueError(f"{endpoint!r} has no port from 1 to 65535")
+        return endpoints
+
+    @model_validator(mode="after")
+    def _in_clear_on_this_machine_only(self) -> Self:
+        if self.insecure_loopback and self.identity_folder is not None:
+            raise ValueError("`identity_folder` is shown over TLS, and `insecure_loopback` is without")
+        for endpoint in self.endpoints if self.insecure_loopback else ():
+            if not is_loopback(endpoint.rpartition(":")[0]):
+                raise ValueError(f"{endpoint} is not on this machine, so it is only spoken to with TLS")
+        return self
+
+
 class OpenaiSettings(EngineSettings):
     """A model behind an endpoint that speaks the OpenAI chat completions interface."""
 
@@ -199,6 +236,7 @@ SETTINGS: Mapping[str, type[EngineSettings]] = {
     "onnx": OnnxSettings,
     "a2a": A2aSettings,
     "mcp": McpSettings,
+    "grpc": GrpcSettings,
     "process": ProcessSettings,
     "openai": OpenaiSettings,
 }

@@ -97,6 +97,22 @@ class Revocations:
             return
         self._note_seen(known, now)
 
+    def good(self, kind: str) -> list[IssuedCertificate]:
+        """Certificates of a kind of machine that were neither taken back nor long replaced."""
+        now = self._clock()
+        with self._lock:
+            known = list(self._known.values())
+        return [
+            certificate
+            for certificate in known
+            if certificate.kind == kind
+            and certificate.state is not CertificateState.REVOKED
+            and (
+                certificate.state is not CertificateState.SUPERSEDED
+                or timedelta(0) <= now - certificate.change_time < self._overlap
+            )
+        ]
+
     def add(self, certificate: IssuedCertificate) -> None:
         """A certificate was issued."""
         with self._lock:
