@@ -247,6 +247,7 @@ class Observation(_message.Message):
     BLOBS_FIELD_NUMBER: _builtins.int
     OBSERVE_TIME_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    WORK_FIELD_NUMBER: _builtins.int
     observation_id: _builtins.str
     """A UUID made by the device; the same observation sent again becomes the same task."""
     text: _builtins.str
@@ -265,6 +266,10 @@ class Observation(_message.Message):
     def observe_time(self) -> _timestamp_pb2.Timestamp:
         """When it was seen, by the device's clock."""
 
+    @_builtins.property
+    def work(self) -> Global___WorkTime:
+        """When the device read it: how long that span took."""
+
     def __init__(
         self,
         *,
@@ -275,10 +280,11 @@ class Observation(_message.Message):
         blobs: _abc.Iterable[_blob_pb2.BlobRef] | None = ...,
         observe_time: _timestamp_pb2.Timestamp | None = ...,
         traceparent: _builtins.str = ...,
+        work: Global___WorkTime | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["observe_time", b"observe_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["observe_time", b"observe_time", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "kind", b"kind", "observation_id", b"observation_id", "observe_time", b"observe_time", "payload_json", b"payload_json", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blobs", b"blobs", "kind", b"kind", "observation_id", b"observation_id", "observe_time", b"observe_time", "payload_json", b"payload_json", "text", b"text", "traceparent", b"traceparent", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -379,6 +385,7 @@ class StepResult(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     OUTPUT_JSON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    WORK_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     step: _builtins.int
@@ -391,6 +398,10 @@ class StepResult(_message.Message):
     def error(self) -> _result_pb2.ErrorDetail:
         """Why there is none."""
 
+    @_builtins.property
+    def work(self) -> Global___WorkTime:
+        """When the device was at work on it."""
+
     def __init__(
         self,
         *,
@@ -399,16 +410,47 @@ class StepResult(_message.Message):
         attempt: _builtins.int = ...,
         output_json: _builtins.bytes = ...,
         error: _result_pb2.ErrorDetail | None = ...,
+        work: Global___WorkTime | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "output_json", b"output_json"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "output_json", b"output_json", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "error", b"error", "outcome", b"outcome", "output_json", b"output_json", "step", b"step", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "error", b"error", "outcome", b"outcome", "output_json", b"output_json", "step", b"step", "task_id", b"task_id", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["output_json", "error"]  # noqa: Y015
     _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
 
 Global___StepResult: _TypeAlias = StepResult  # noqa: Y015
+
+@_typing.final
+class WorkTime(_message.Message):
+    """When a device was at work. The cloud makes a span of it, for devices that reach no trace collector."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_TIME_FIELD_NUMBER: _builtins.int
+    DURATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began, by the cloud's clock as far as the device knows that."""
+
+    @_builtins.property
+    def duration(self) -> _duration_pb2.Duration:
+        """How long it took."""
+
+    def __init__(
+        self,
+        *,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        duration: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "start_time", b"start_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "start_time", b"start_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkTime: _TypeAlias = WorkTime  # noqa: Y015
 
 @_typing.final
 class StepCancel(_message.Message):
