@@ -304,10 +304,14 @@ def test_a_watched_folder_outlives_both_ends(cloud: Cloud, edge: Any, tmp_path: 
 
     # The device dies in the middle of a document: after its restart that one is read, the others are not.
     _file(folder, "F1-3")
-    threading.Event().wait(1.0)
+    threading.Event().wait(0.4)
     running.end()
+    finished = not running.printed.empty()  # a fast machine was through with it already
+    if finished:
+        answers.append(running.answer())
     running = edge(*arguments)
-    answers.append(running.answer())
+    if not finished:
+        answers.append(running.answer())
     _file(folder, "F1-4")
     answers.append(running.answer())
     # Killed while it rests, and started again: nothing is left to do.
