@@ -68,7 +68,7 @@ def mcp(
     without one use the token that was given to the gateway. Over --stdio whoever started it is the caller.
     """
     from cloud.gateways.http import Listener, quiet_libraries
-    from cloud.logs import log_to
+    from podium.telemetry.log_lines import log_to
 
     log_to(sys.stderr, level="warning")
     quiet_libraries()
@@ -106,7 +106,7 @@ def a2a(
     with `podium gateway mcp`.
     """
     from cloud.gateways.http import Listener, quiet_libraries
-    from cloud.logs import log_to
+    from podium.telemetry.log_lines import log_to
 
     log_to(sys.stderr, level="warning")
     quiet_libraries()

@@ -37,7 +37,7 @@ def serve(
     The first line on stdout says where it listens; logs go to stderr as JSON lines. Every setting can also stand
     in the TOML file or in PODIUM_* variables: `podium config show` lists them.
     """
-    from cloud.logs import log_to
+    from podium.telemetry.log_lines import log_to
     from cloud.settings import load_settings
 
     check_import_names()

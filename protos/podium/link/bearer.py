@@ -8,7 +8,7 @@ import grpc
 AUTHORIZATION = "authorization"
 
 
-class _Details(NamedTuple):
+class ClientCallDetails(NamedTuple):
     """What gRPC asks of client call details; its own class cannot be made anew with other metadata."""
 
     method: Any
@@ -17,6 +17,18 @@ class _Details(NamedTuple):
     credentials: Any
     wait_for_ready: Any
     compression: Any = None
+
+    @classmethod
+    def like(cls, details: Any, metadata: Any) -> "ClientCallDetails":
+        """The details of a blocking call with other metadata."""
+        return cls(
+            details.method,
+            details.timeout,
+            metadata,
+            details.credentials,
+            getattr(details, "wait_for_ready", None),
+            getattr(details, "compression", None),
+        )
 
 
 class _SyncToken(
@@ -30,17 +42,7 @@ class _SyncToken(
 
     def _intercept(self, continuation: Callable[..., Any], details: Any, request: Any) -> Any:
         metadata = [*(details.metadata or ()), self._entry]
-        return continuation(
-            _Details(
-                details.method,
-                details.timeout,
-                metadata,
-                details.credentials,
-                getattr(details, "wait_for_ready", None),
-                getattr(details, "compression", None),
-            ),
-            request,
-        )
+        return continuation(ClientCallDetails.like(details, metadata), request)
 
     # `Any`, because one function serves all four kinds, which the base classes type one by one.
     intercept_unary_unary: Any = _intercept

@@ -8,6 +8,7 @@ import grpc
 
 from podium.link.addresses import Address
 from podium.link.bearer import async_token_interceptors, with_token
+from podium.link.tracing import async_trace_interceptor, with_trace
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 DEFAULT_DEADLINE = timedelta(seconds=30)
@@ -76,7 +77,7 @@ def sync_channel(address: Address) -> grpc.Channel:
         channel = grpc.insecure_channel(address.target, options=channel_options())
     else:
         channel = grpc.secure_channel(address.target, _credentials(address), options=channel_options())
-    return with_token(channel, address.token) if address.token else channel
+    return with_trace(with_token(channel, address.token) if address.token else channel)
 
 
 def async_channel(address: Address, *, patient: bool = False) -> grpc.aio.Channel:
@@ -86,7 +87,9 @@ def async_channel(address: Address, *, patient: bool = False) -> grpc.aio.Channe
         address: where to, and with which credentials.
         patient: see `channel_options`.
     """
-    interceptors = async_token_interceptors(address.token) if address.token else []
+    interceptors = [async_trace_interceptor()]
+    if address.token:
+        interceptors += async_token_interceptors(address.token)
     options = channel_options(patient=patient)
     if address.ca_pem is None:
         return grpc.aio.insecure_channel(address.target, options=options, interceptors=interceptors)

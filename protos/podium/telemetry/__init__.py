@@ -1,0 +1,31 @@
+"""Traces and logs that every process of Podium shares; nothing here needs an SDK, except `otlp`."""
+
+from podium.telemetry.spans import (
+    FinishedSpan,
+    Span,
+    current,
+    current_task,
+    enter_task,
+    record,
+    record_spans_with,
+    recording,
+    span,
+)
+from podium.telemetry.trace_context import TRACEPARENT, TraceContext, new_trace, of_metadata, parsed
+
+__all__ = [
+    "TRACEPARENT",
+    "FinishedSpan",
+    "Span",
+    "TraceContext",
+    "current",
+    "current_task",
+    "enter_task",
+    "new_trace",
+    "of_metadata",
+    "parsed",
+    "record",
+    "record_spans_with",
+    "recording",
+    "span",
+]
