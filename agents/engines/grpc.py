@@ -208,7 +208,8 @@ async def _call(
     channel: grpc.aio.Channel, method: str, request: bytes, timeout_s: float, invocation: Invocation
 ) -> bytes:
     # Bytes, because gRPC hands out None for an answer that it cannot decode.
-    answer: bytes = await channel.unary_unary(method)(request, timeout=timeout_s, metadata=_metadata(invocation))
+    call: Any = channel.unary_unary(method)
+    answer: bytes = await call(request, timeout=timeout_s, metadata=_metadata(invocation))
     return answer
 
 

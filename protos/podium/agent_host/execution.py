@@ -57,9 +57,9 @@ class Executor:
                 raise _typed(error, name) from error
             finally:
                 self._places.release()
-        result, error = await self._in_thread(function, inputs, context, name)
-        if error is not None:
-            raise _typed(error, name) from error
+        result, raised = await self._in_thread(function, inputs, context, name)
+        if raised is not None:
+            raise _typed(raised, name) from raised
         return result
 
     def _in_thread(
@@ -75,7 +75,8 @@ class Executor:
                 answer.set_result((result, error))
 
         def work() -> None:
-            result, error = None, None
+            result: Any = None
+            error: BaseException | None = None
             try:
                 result = variables.run(function, inputs, context)
             except BaseException as raised:  # noqa: BLE001 - told to the caller; sys.exit() must not end the host

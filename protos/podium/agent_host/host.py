@@ -177,7 +177,7 @@ class AgentHost:
                 software_version=_software_version(),
             )
             agent_pb2_grpc.add_AgentServiceServicer_to_server(service, server)
-            health_service = health.aio.HealthServicer()
+            health_service = health.aio.HealthServicer()  # type: ignore[attr-defined]  # exported without a stub
             health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
             reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
             self.address = self._listen(server)

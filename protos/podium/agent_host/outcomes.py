@@ -120,8 +120,8 @@ class Outcomes:
         if row[1] is not None:
             return Outcome(output=row[1])
         if row[2] is not None:
-            error = error_of(row[2], row[3], otherwise=AgentCrashed)
-            return Outcome(error=error if isinstance(error, AgentError) else AgentCrashed(row[3]))
+            told = error_of(row[2], row[3], otherwise=AgentCrashed)
+            return Outcome(error=told if isinstance(told, AgentError) else AgentCrashed(row[3]))
         if not idempotent:
             raise OutcomeUnknown(f"the write {key[:200]!r} began before, and nobody knows what came of it")
         return None
