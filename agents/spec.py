@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agents.engines.settings import check_settings
+from agents.plan_rules import OfferedPlan
 from podium.errors import InvalidRequest
 
 
@@ -121,6 +122,8 @@ class AgentSpec(_Strict):
     validators: tuple[Validator, ...] = Field(default=(), max_length=50)
     handovers: tuple[Handover, ...] = Field(default=(), max_length=50)
     """What holds between this agent and those that are given its output."""
+    plans: tuple[OfferedPlan, ...] = Field(default=(), max_length=20)
+    """Plans with this agent in them: how requests come to it where no pack plans with it."""
     engine: str = "python"
     """One of `agents.engines.settings.SETTINGS`."""
     settings: Mapping[str, Any] = {}
@@ -142,6 +145,17 @@ class AgentSpec(_Strict):
     @model_validator(mode="after")
     def _settings_fit_the_engine(self) -> "AgentSpec":
         check_settings(self.engine, self.settings)
+        return self
+
+    @model_validator(mode="after")
+    def _plans_have_the_agent_in_them(self) -> "AgentSpec":
+        for plan in self.plans:
+            if all(step["tool"] != self.name for step in plan.steps):
+                raise ValueError(
+                    f"plan {plan.name} has no step with {self.name}; an agent offers plans for itself"
+                )
+        if len({plan.name for plan in self.plans}) < len(self.plans):
+            raise ValueError("two plans have the same name")
         return self
 
     def manifest(self) -> dict[str, Any]:

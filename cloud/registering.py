@@ -15,7 +15,10 @@ from agents.registry import AgentRegistry, RegisteredAgent
 from agents.spec import ManifestInvalid
 from agents.validation import ValidationReport, validate_agent
 from cloud.registrations import Registrations
+from conductor.plan import PlanFormatError
+from conductor.rules_planner import offered_plan
 from conductor.schema_fit import misfits
+from conductor.verify import verify
 from podium.errors import AgentTimeout, Conflict, InvalidRequest, PodiumError
 
 MAX_TRIAL_INPUTS = 10_000
@@ -125,6 +128,7 @@ class Registrar:
                 field="engine",
             )
         agent = await asyncio.to_thread(RegisteredAgent.of, spec)
+        about_plans = await asyncio.to_thread(plan_findings, agent, self._registry)
         report = await self._tried(agent, trial_count)
         if not report.passed:
             tried = report.answered + report.broken + sum(report.refused.values())
@@ -134,7 +138,7 @@ class Registrar:
                 evidence=[*drift, *report.violations],
                 agent=spec.name,
             )
-        findings = (*linted.findings, *self._beside(agent), *_about_trial(report))
+        findings = (*linted.findings, *about_plans, *self._beside(agent), *_about_trial(report))
         if not dry_run:
             agent = await asyncio.to_thread(self._registrations.register, agent, by=by)
         return Registered(agent=agent, findings=findings, report=report)
@@ -182,6 +186,41 @@ class Registrar:
         ):
             message = f"unlike version {old.version}: {misfit}; plans made for that one may be refused"
             yield Finding(code=code, message=message, fatal=False)
+
+
+def plan_findings(agent: RegisteredAgent, registry: AgentRegistry) -> tuple[Finding, ...]:
+    """What verification would say today against the plans that an agent offers.
+
+    A plan may name agents that come later, and what a request holds is known when there is one: these are
+    warnings, and each plan is verified again before it runs.
+
+    Raises:
+        ManifestInvalid: what the manifest offers is no plan.
+    """
+    spec = agent.spec
+    findings: list[Finding] = []
+    for number, rule in enumerate(spec.plans):
+        try:
+            plan, answer = offered_plan(rule)
+        except PlanFormatError as error:
+            raise ManifestInvalid(
+                f"plan {rule.name} of {spec.name}: {error.message}", agent=spec.name, field=f"plans.{number}"
+            ) from error
+        known = [found for step in plan.steps if (found := registry.find(step.tool)) is not None]
+        problems = verify(
+            plan,
+            registry,
+            {},
+            Caller(name="trial", roles=frozenset(one.spec.permission for one in (agent, *known))),
+            answer=answer,
+            pick=lambda name: agent if name == spec.name else registry.find(name),
+        )
+        told = [str(problem) for problem in problems if problem.fatal and problem.code != "REQUEST_PATH"]
+        findings += [
+            Finding(code="PLAN_REFUSED", message=f"{rule.name}: {line}", path=f"plans.{number}", fatal=False)
+            for line in told
+        ]
+    return tuple(findings)
 
 
 def _misfits(produced: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:

@@ -1,19 +1,21 @@
 """The `rules` planner: a CEL condition picks a plan template.
 
-Rules and revisions come from packs. Of the rules that hold, the highest priority wins, then the highest
-confidence, then the name. A request that no rule fits, or that names something nobody understood, is asked back.
+Rules and revisions come from packs, and agents that serve offer plans in their manifests. Of the rules that hold,
+those of packs come first, then the highest priority wins, then the highest confidence, then the name. A request
+that no rule fits, or that names something nobody understood, is asked back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agents.pack import PlanRule, RevisionRule
+from agents.plan_rules import OfferedPlan, PlanRule, RevisionRule
+from agents.registry import RegisteredAgent
 from conductor.candidates import ranked_candidates
 from conductor.clarifying import clarify_plan, mentions
 from conductor.errors import NoPlan
 from conductor.paths import PathMissing, lookup
-from conductor.plan import Plan, RequestRef, Step
+from conductor.plan import Plan, PlanFormatError, RequestRef, Step
 from conductor.planner import FinishedStep, Proposal, Situation
 from conductor.trimming import trimmed
 from tools.rules.errors import RuleError, RuleEvaluationError
@@ -28,6 +30,7 @@ class _Compiled:
     answer: int
     name: str
     confidence: float
+    priority: int
     needs_words: bool
 
 
@@ -43,13 +46,15 @@ class RulesPlanner:
         ordered = sorted(rules, key=lambda rule: (-rule.priority, -rule.confidence, rule.name))
         self._rules = tuple(_compiled(rule, rule.confidence) for rule in ordered)
         self._revisions = tuple((rule, _compiled(rule, 1.0)) for rule in revisions)
+        self._offered: dict[str, tuple[_Compiled, ...]] = {}
 
     async def propose(self, situation: Situation) -> Proposal:
         """See `Planner.propose`."""
         values = _Values(request=situation.request)
         warnings: list[str] = []
         about = mentions(situation.request)
-        understood = [rule for rule in self._rules if not about or not rule.needs_words]
+        rules = (*self._rules, *self._offers(situation, warnings))
+        understood = [rule for rule in rules if not about or not rule.needs_words]
         fitting = [rule for rule in understood if _holds(rule, values, warnings)]
         if fitting:
             for rule in fitting:
@@ -69,6 +74,17 @@ class RulesPlanner:
         if asking is None:
             raise NoPlan(f"{reason}, and no agent is on duty that could ask the caller")
         return replace(asking, warnings=tuple(warnings))
+
+    def _offers(self, situation: Situation, warnings: list[str]) -> list[_Compiled]:
+        """What the agents on duty offer, best first; compiled once for each manifest."""
+        known, self._offered = self._offered, {}
+        for agent in situation.registry.serving():
+            try:
+                self._offered[agent.manifest_sha256] = known.get(agent.manifest_sha256) or _offered(agent)
+            except PlanFormatError as error:
+                warnings.append(f"what {agent.spec.name} offers is left out: {error}")
+        found = [rule for rules in self._offered.values() for rule in rules]
+        return sorted(found, key=lambda rule: (-rule.priority, -rule.confidence, rule.name))
 
     async def revise(
         self, situation: Situation, finished: FinishedStep, *, origins_used: frozenset[str]
@@ -129,7 +145,26 @@ def _compiled(rule: PlanRule | RevisionRule, confidence: float) -> _Compiled:
         answer=rule.answer_step,
         name=rule.name,
         confidence=confidence,
+        priority=rule.priority if isinstance(rule, PlanRule) else 0,
         needs_words=isinstance(rule, PlanRule) and rule.needs_words,
+    )
+
+
+def offered_plan(rule: OfferedPlan) -> tuple[Plan, int]:
+    """The plan that an agent offers, as it stands in its manifest, and the index of its answer step.
+
+    Raises:
+        PlanFormatError: it is none.
+    """
+    compiled = _compiled(rule, rule.confidence)
+    return compiled.plan, compiled.answer
+
+
+def _offered(agent: RegisteredAgent) -> tuple[_Compiled, ...]:
+    """An agent's plans, each named after it."""
+    return tuple(
+        replace(_compiled(plan, plan.confidence), name=f"{agent.spec.name}.{plan.name}")
+        for plan in agent.spec.plans
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents.invocation import Caller
-from agents.pack import PlanRule, RevisionRule
+from agents.plan_rules import PlanRule, RevisionRule
 from agents.spec import AgentSpec
 from conductor.errors import NoPlan
 from conductor.planner import FinishedStep, Proposal, Situation
