@@ -17,6 +17,7 @@ from conductor.verify import PlanRejected, VerifiedPlan, verified
 from conductor.versions import agent_of_task
 from conductor.wiring import Wiring
 from podium.errors import CapabilityExpired, PodiumError
+from podium.telemetry import span
 from podium.v1 import event_pb2, status_pb2
 
 
@@ -31,9 +32,14 @@ class PlanOffice:
     async def plan(self, journal: Journal, reason: str) -> VerifiedPlan | None:
         """Record a new plan for a task; None when there is none and the task ends or waits for a person."""
         try:
-            self._normalise(journal)
-            proposal = await self._propose(journal.state)
-            return self._adopt(journal, proposal, reason)
+            with span("podium.plan") as planning:
+                self._normalise(journal)
+                proposal = await self._propose(journal.state)
+                adopted = self._adopt(journal, proposal, reason)
+                planning.set("podium.planner", proposal.planner)
+                planning.set("podium.plan.version", journal.state.plan_version)
+                planning.set("podium.steps", len(adopted.plan.steps))
+                return adopted
         except PodiumError as error:
             self._without_plan(journal, error)
             return None
@@ -132,15 +138,16 @@ class PlanOffice:
 
     def _verified(self, state: TaskState, plan: Plan, answer: int) -> VerifiedPlan:
         wiring, limits = self._wiring, self._wiring.settings.plan_limits
-        return verified(
-            plan,
-            wiring.registry,
-            _request(state),
-            wiring.caller(state),
-            replace(limits, budget=limits.budget - self._wasted(state)),
-            answer=answer,
-            pick=partial(agent_of_task, state, wiring.registry),
-        )
+        with span("podium.verify", attributes={"podium.steps": len(plan.steps)}):
+            return verified(
+                plan,
+                wiring.registry,
+                _request(state),
+                wiring.caller(state),
+                replace(limits, budget=limits.budget - self._wasted(state)),
+                answer=answer,
+                pick=partial(agent_of_task, state, wiring.registry),
+            )
 
     def _wasted(self, state: TaskState) -> float:
         """What the failed attempts have cost; the steps that succeeded are part of the plan's own cost."""

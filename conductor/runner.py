@@ -19,6 +19,7 @@ from conductor.stepping import Launch, StepRunner
 from conductor.verify import VerifiedPlan
 from conductor.waiting import attend
 from conductor.wiring import Wiring
+from podium.telemetry import on_task
 from podium.v1 import status_pb2
 
 
@@ -45,11 +46,12 @@ class TaskRunner:
             StorageFull: the log cannot be written; nothing is lost.
         """
         journal = await Journal.open(self._wiring.bus, task_id, self._wiring.clock)
-        run = _Run(self._wiring, journal, self._plans, self._steps, self._settler, self._finisher)
-        try:
-            await run.to_end()
-        finally:
-            await run.stop()
+        with on_task(task_id, journal.state.trace_id):
+            run = _Run(self._wiring, journal, self._plans, self._steps, self._settler, self._finisher)
+            try:
+                await run.to_end()
+            finally:
+                await run.stop()
         return journal.state
 
 

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from agents.invocation import AgentContext, Invocation
+from agents.invocation import AgentContext, Engine, Invocation
 from agents.registry import RegisteredAgent
 from conductor.anchor import anchored_texts, find_drift, reworded
 from conductor.checking import CheckedOutput
@@ -29,6 +31,7 @@ from podium.errors import (
     InternalError,
     PodiumError,
 )
+from podium.telemetry import span
 from podium.v1 import event_pb2, status_pb2
 
 
@@ -121,6 +124,15 @@ class StepRunner:
 
     async def carry_out(self, launch: Launch) -> Outcome:
         """Call the agent and check its output; every failure is an outcome, nothing is raised but cancellation."""
+        with span("podium.step", attributes=_described(launch)) as attempt:
+            outcome = await self._carried_out(launch)
+            failed = isinstance(outcome.result, PodiumError)
+            attempt.set("podium.step.outcome", "failed" if failed else "succeeded")
+            if isinstance(outcome.result, PodiumError):
+                attempt.failed(outcome.result.code)
+        return outcome
+
+    async def _carried_out(self, launch: Launch) -> Outcome:
         begun = time.perf_counter()
         result: CheckedOutput | PodiumError
         try:
@@ -165,7 +177,7 @@ class StepRunner:
         try:
             # The engine keeps the time limit; this one is for an engine that does not.
             async with asyncio.timeout(limit.total_seconds()):
-                raw = await engine.invoke(invocation)
+                raw = await _invoked(engine, invocation)
                 if any(validator.python for validator in agent.spec.validators):
                     return await asyncio.to_thread(check, agent, raw, invocation.inputs, invocation.context)
                 return check(agent, raw, invocation.inputs, invocation.context)
@@ -268,3 +280,23 @@ class StepRunner:
         if state.expire_time is not None:
             limit = min(limit, max(state.expire_time - now, timedelta(milliseconds=1)))
         return limit
+
+
+async def _invoked(engine: Engine, invocation: Invocation) -> Any:
+    spec = invocation.spec
+    if spec.engine == "python":
+        return await engine.invoke(invocation)  # the step's own span says it all
+    with span("podium.agent.call", kind="client", attributes={"podium.engine": spec.engine}):
+        return await engine.invoke(invocation)
+
+
+def _described(launch: Launch) -> Mapping[str, str | int]:
+    spec, context = launch.agent.spec, launch.invocation.context
+    return {
+        "podium.task.id": context.task_id,
+        "podium.step": context.step,
+        "podium.step.attempt": context.attempt,
+        "podium.agent": spec.name,
+        "podium.agent.version": spec.version,
+        "podium.engine": spec.engine,
+    }

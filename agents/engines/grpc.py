@@ -21,6 +21,7 @@ from agents.engines.settings import GrpcSettings
 from agents.invocation import Invocation
 from podium.errors import AgentCrashed, AgentError, AgentOverLimit, AgentTimeout, AgentUnreachable, PodiumError
 from podium.link import MachineIdentity
+from podium.telemetry import TRACEPARENT, current
 from podium.v1 import agent_pb2
 
 _DESCRIBE = "/podium.v1.AgentService/Describe"
@@ -209,13 +210,14 @@ async def _call(
 ) -> bytes:
     # Bytes, because gRPC hands out None for an answer that it cannot decode.
     call: Any = channel.unary_unary(method)
-    answer: bytes = await call(request, timeout=timeout_s, metadata=_metadata(invocation))
+    answer: bytes = await call(request, timeout=timeout_s, metadata=_metadata())
     return answer
 
 
-def _metadata(invocation: Invocation) -> tuple[tuple[str, str], ...]:
-    """What travels beside the call: the place for the W3C trace context."""
-    return ()
+def _metadata() -> tuple[tuple[str, str], ...]:
+    """What travels beside the call: the W3C trace context, if the call is part of a trace."""
+    context = current()
+    return () if context is None else ((TRACEPARENT, context.traceparent),)
 
 
 def _request(invocation: Invocation, name: str) -> agent_pb2.InvokeRequest:

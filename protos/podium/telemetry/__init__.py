@@ -5,12 +5,12 @@ from podium.telemetry.spans import (
     Span,
     current,
     current_task,
-    enter_task,
     record,
     record_spans_with,
     recording,
     span,
 )
+from podium.telemetry.tasks import on_task, place_of_task
 from podium.telemetry.trace_context import TRACEPARENT, TraceContext, new_trace, of_metadata, parsed
 
 __all__ = [
@@ -20,10 +20,11 @@ __all__ = [
     "TraceContext",
     "current",
     "current_task",
-    "enter_task",
     "new_trace",
     "of_metadata",
+    "on_task",
     "parsed",
+    "place_of_task",
     "record",
     "record_spans_with",
     "recording",

@@ -93,6 +93,11 @@ class Span:
         """
         self._error_code = code
 
+    def ended_by(self, error: BaseException) -> None:
+        """Mark it as failed with an error, unless it is marked already."""
+        if not self._error_code:
+            self.failed(error.code if isinstance(error, PodiumError) else type(error).__name__)
+
     def finished(self, name: str, kind: Kind, start_ns: int, end_ns: int) -> FinishedSpan:
         """What is recorded of it."""
         return FinishedSpan(
@@ -103,7 +108,7 @@ class Span:
             start_ns=start_ns,
             end_ns=max(start_ns, end_ns),
             attributes=allowed(self._attributes),
-            error_code=allowed({"error.type": self._error_code}).get("error.type", "") and self._error_code,
+            error_code=self._error_code if _WORD.fullmatch(self._error_code) or not self._error_code else "OTHER",
         )
 
 
@@ -172,7 +177,7 @@ def span(
     try:
         yield live
     except BaseException as error:
-        live.failed(error.code if isinstance(error, PodiumError) else type(error).__name__)
+        live.ended_by(error)
         raise
     finally:
         _leave(token)
@@ -187,10 +192,15 @@ def _leave(token: "Token[TraceContext | None]") -> None:
         _current.set(None)
 
 
-def enter_task(task_id: str, context: TraceContext) -> None:
-    """From here on, what this asyncio task or thread does belongs to a task of Podium."""
-    _task.set(task_id)
-    _current.set(context)
+@contextmanager
+def working_on(task_id: str, context: TraceContext | None) -> Iterator[None]:
+    """Work inside belongs to a task of Podium; see `podium.telemetry.tasks.on_task`."""
+    task_token, token = _task.set(task_id), _current.set(context)
+    try:
+        yield
+    finally:
+        _task.reset(task_token)
+        _current.reset(token)
 
 
 def allowed(attributes: Mapping[str, Value]) -> Mapping[str, Value]:
