@@ -70,11 +70,13 @@ def failure(error: grpc.aio.AioRpcError, invocation: Invocation, address: Addres
     if isinstance(told, _BELIEVED) or (isinstance(told, InputContractBroken) and not _writes(invocation)):
         evidence = [said(line) for line in told.evidence[:_MOST_EVIDENCE]]
         return type(told)(said(told.message), evidence=evidence, agent=name)
-    return _untold(error, invocation, address)
+    return _untold(error, told, invocation, address)
 
 
-def _untold(error: grpc.aio.AioRpcError, invocation: Invocation, address: Address) -> AgentError:
-    """By the status alone."""
+def _untold(
+    error: grpc.aio.AioRpcError, told: PodiumError | None, invocation: Invocation, address: Address
+) -> AgentError:
+    """By the status, where what the host attached is not believed."""
     name, target, code = invocation.spec.name, address.target, error.code()
     details = said(error.details() or "no reason given")
     match code:
@@ -88,7 +90,9 @@ def _untold(error: grpc.aio.AioRpcError, invocation: Invocation, address: Addres
             )
         case grpc.StatusCode.UNIMPLEMENTED:
             return _incompatible(invocation, target, "it does not speak podium.v1.AgentService")
-        case grpc.StatusCode.PERMISSION_DENIED | grpc.StatusCode.UNAUTHENTICATED:
+        case grpc.StatusCode.PERMISSION_DENIED | grpc.StatusCode.UNAUTHENTICATED if not isinstance(
+            told, AgentError
+        ):
             return AgentUnreachable(f"the host {target} of {name} lets this server not in: {details}", agent=name)
         case grpc.StatusCode.RESOURCE_EXHAUSTED if "larger than max" in details:
             most = invocation.spec.limits.max_output_bytes
