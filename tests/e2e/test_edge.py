@@ -3,14 +3,11 @@
 import io
 import json
 import os
-import queue
 import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,113 +17,12 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from bench.invoice_layouts.typefaces import load
 from edge.watching import STATE_FILE
-from podium.client import Client
-from podium.link import Address
-from podium.link.tokens import token_of
 from tests.cases.files import SAMPLES, bad_files
 from tests.cases.pages import INVOICE, ROOT, small_invoice
-from tests.integration.server import ServerProcess
+from tests.e2e.edge_processes import ENVIRONMENT, READING_S, WITHIN_S, Cloud, Edge
 
-WITHIN_S = 90
 FILES = bad_files()
 FIELDS = {"number", "date", "due_date", "supplier", "currency", "total", "tax", "lines"}
-ENVIRONMENT = {"PYTHONPATH": f"{ROOT}:{ROOT / 'protos'}", "PODIUM_PACKS": str(ROOT / "agents" / "packs")}
-
-
-@dataclass
-class Cloud:
-    """A server over TLS that comes back on the same port."""
-
-    folder: Path
-    process: ServerProcess = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.process = ServerProcess(
-            self.folder / "data", arguments=["--listen", "127.0.0.1:0"], environment=dict(ENVIRONMENT)
-        ).start()
-
-    @property
-    def target(self) -> str:
-        return self.process.target
-
-    @property
-    def ca(self) -> Path:
-        return self.folder / "data" / "tls" / "ca.pem"
-
-    @property
-    def token_file(self) -> Path:
-        return self.folder / "data" / "operator.token"
-
-    def kill_and_restart(self) -> None:
-        self.process.kill()
-        self.restart()
-
-    def restart(self) -> None:
-        self.process.arguments = ["--listen", self.target]
-        self.process.start()
-
-    def client(self) -> Client:
-        return Client(Address.of(self.target, self.ca, token=token_of(self.token_file)))
-
-    def task_ids(self) -> set[str]:
-        with self.client() as client:
-            return {task.task_id for task in client.list(page_size=500).tasks}
-
-
-class Edge:
-    """`podium edge run` with arguments; its lines are read as they come."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "podium.cli", "edge", "run", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env=os.environ | ENVIRONMENT,
-        )
-        self.said: queue.Queue[str] = queue.Queue()
-        self.heard: list[str] = []
-        self.printed: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._threads = [threading.Thread(target=self._hear), threading.Thread(target=self._read)]
-        for thread in self._threads:
-            thread.start()
-
-    def _hear(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.said.put(line)
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.printed.put(json.loads(line))
-
-    def until(self, pattern: str) -> str:
-        """Wait until it says something."""
-        while True:
-            try:
-                line = self.said.get(timeout=WITHIN_S)
-            except queue.Empty:
-                raise AssertionError(f"it never said {pattern!r}, but: {self.heard}") from None
-            self.heard.append(line)
-            if re.search(pattern, line):
-                return line
-
-    def answer(self) -> dict[str, Any]:
-        return self.printed.get(timeout=WITHIN_S)
-
-    def end(self, number: int = signal.SIGKILL) -> int:
-        self.process.send_signal(number)
-        return self.wait()
-
-    def wait(self) -> int:
-        status = self.process.wait(WITHIN_S)
-        for thread in self._threads:
-            thread.join(10)
-        self.process.stdout.close()  # type: ignore[union-attr]  # both are pipes
-        self.process.stderr.close()  # type: ignore[union-attr]
-        return status
 
 
 @pytest.fixture(scope="module")
@@ -302,16 +198,16 @@ def test_a_watched_folder_outlives_both_ends(cloud: Cloud, edge: Any, tmp_path: 
     cloud.restart()
     answers.append(running.answer())
 
-    # The device dies in the middle of a document: after its restart that one is read, the others are not.
-    _file(folder, "F1-3")
-    threading.Event().wait(0.4)
-    running.end()
-    finished = not running.printed.empty()  # a fast machine was through with it already
-    if finished:
-        answers.append(running.answer())
+    # The device dies in the middle of a document: after its restart that one is read, the others are not. Until
+    # then the server stands still, so that the document cannot be through already.
+    with cloud.standing_still():
+        worked_s = running.cpu_s()
+        _file(folder, "F1-3")
+        running.until_it_worked(worked_s + READING_S)
+        running.end()
+    assert running.printed.empty()
     running = edge(*arguments)
-    if not finished:
-        answers.append(running.answer())
+    answers.append(running.answer())
     _file(folder, "F1-4")
     answers.append(running.answer())
     # Killed while it rests, and started again: nothing is left to do.

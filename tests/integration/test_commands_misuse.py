@@ -91,17 +91,6 @@ def test_every_command_explains_itself_and_every_option(path: tuple[str, ...], c
         assert getattr(parameter, "help", None), f"{' '.join(path)} {parameter.name} has no help"
 
 
-def test_the_commands_are_those_that_were_promised() -> None:
-    promised = ["serve", "plan", "submit", "validate", "health-check", "debug", "reward-debug", "demo"]
-    promised += [f"task {name}" for name in ["get", "list", "watch", "answer", "cancel", "diagnose", "timeline"]]
-    promised += ["agents list", "review list", "review resolve", "config show", "edge run"]
-    promised += ["token issue", "token revoke"]
-    promised += ["enroll", "identity show", "identity renew"]
-    promised += [f"machine {name}" for name in ["invite", "list", "revoke"]]
-    promised += ["register", *(f"agents {name}" for name in ["show", "disable", "enable", "weights", "diff"])]
-    assert sorted(" ".join(path) for path, _ in COMMANDS) == sorted(promised)
-
-
 @pytest.mark.parametrize(("arguments", "said"), CALLED_WRONGLY)
 def test_wrong_arguments_are_an_error_like_any(arguments: list[str], said: str) -> None:
     wrong = podium(*arguments, "--json")
