@@ -61,8 +61,9 @@ class RulesPlanner:
                 plan = adapt(rule.plan, situation)
                 if plan is not None:
                     return _proposal(plan, rule, "rules", warnings=tuple(warnings))
+            lacking = {name for rule in fitting for name in _lacking(rule.plan, situation)} | situation.avoid
             raise NoPlan(
-                f"every plan for this request needs one of {', '.join(sorted(situation.avoid))}, which failed",
+                f"every plan for this request needs one of {', '.join(sorted(lacking))}, which failed or do not serve",
                 next_step="Put the agent right or add another one with the same capability, then send it again.",
             )
         reason = (
@@ -117,6 +118,13 @@ def adapt(template: Plan, situation: Situation) -> Plan | None:
             return None
         steps.append(_for_request(replace(step, tool=ranked[0].tool, candidates=ranked), situation))
     return Plan.of(steps, template.confidence)
+
+
+def _lacking(template: Plan, situation: Situation) -> list[str]:
+    """The agents of a template's steps that nobody can do now."""
+    return [
+        step.tool for step in template.steps if not ranked_candidates(step, situation.registry, situation.avoid)
+    ]
 
 
 def _for_request(step: Step, situation: Situation) -> Step:
