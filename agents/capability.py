@@ -19,6 +19,7 @@ from joserfc.jwk import OctKey
 
 from agents.canonical import sha256_of
 from podium.errors import CapabilityDenied, CapabilityExpired, DataCorrupt
+from tools.ledger.errors import storage_error
 
 _ALGORITHM = "HS256"
 _KEY_BYTES = 32
@@ -92,23 +93,12 @@ class CapabilityAuthority:
 
         Raises:
             DataCorrupt: the file does not hold a key.
+            StorageFull, InternalError: it cannot be made or read.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        if not path.exists():
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(secrets.token_bytes(_KEY_BYTES))
-                    file.flush()
-                    os.fsync(file.fileno())
-                # link, not rename: of two processes that start at once the first one's key stays.
-                os.link(draft, path)
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
-        key = path.read_bytes()
+        try:
+            key = _key_in(path)
+        except OSError as error:
+            raise storage_error(error, path) from error
         if len(key) != _KEY_BYTES:
             raise DataCorrupt(
                 f"{path} holds {len(key)} bytes, a key has {_KEY_BYTES}",
@@ -156,3 +146,22 @@ _CLAIM_NAMES: Mapping[str, str] = {
     "sql_sha256": "statement",
     "parameters_sha256": "set of parameters",
 }
+
+
+def _key_in(path: Path) -> bytes:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    if not path.exists():
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_bytes(_KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            # link, not rename: of two processes that start at once the first one's key stays.
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_bytes()

@@ -15,6 +15,7 @@ from cloud.auth.roles import ADMINISTRATOR
 from cloud.auth.tokens import Tokens, other_issuer
 from cloud.services.live import LiveCalls
 from cloud.settings import Settings
+from podium.errors import PodiumError
 
 _LOG = logging.getLogger(__name__)
 
@@ -104,6 +105,6 @@ class Access:
             await asyncio.sleep(_TOKEN_MADE_ANEW_EVERY.total_seconds())
             try:
                 self.write_token()
-            except OSError as error:
+            except PodiumError as error:
                 # The one there is stays good for days; the next try is tomorrow.
-                _LOG.error("the operator's token was not made anew: %s", error)
+                _LOG.error("the operator's token was not made anew: %s", error.code)

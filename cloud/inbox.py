@@ -5,9 +5,8 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from cloud.bus.schema import podium_error
+from cloud.bus.schema import opened, podium_error
 from cloud.bus.writer import Writer
-from podium.errors import InternalError
 from podium.link.inbox import SessionMark
 
 _TABLES = """
@@ -97,14 +96,7 @@ class SqliteInbox:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        # One thread at a time uses it, but not the one that opened it.
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-    except sqlite3.Error as error:
-        raise InternalError(
-            f"cannot open {path}: {error}",
-            next_step="Check that the data directory exists and that this user may write in it.",
-        ) from error
+    connection = opened(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

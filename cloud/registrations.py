@@ -20,7 +20,7 @@ from agents.canonical import canonical_json, sha256_of
 from agents.foreign_code import ForeignPolicy, refusals
 from agents.registry import AgentRegistry, RegisteredAgent, Registration
 from agents.spec import ManifestInvalid, read_spec
-from cloud.bus.schema import podium_error
+from cloud.bus.schema import opened, podium_error
 from podium.errors import DataCorrupt, PodiumError
 
 REGISTRATIONS = "registrations.sqlite"
@@ -79,7 +79,7 @@ class Registrations:
         self._clock = clock
         self._new_id = new_id
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        self._connection = opened(path)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")  # a change is on disk before it is seen

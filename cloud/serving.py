@@ -13,6 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from cloud.tls import ServerIdentity
 from podium.errors import ServerUnavailable
 from podium.link import MAX_MESSAGE_BYTES
+from tools.ledger.errors import storage_error
 
 SERVER_FILE = "server.json"
 SERVICES = (
@@ -102,7 +103,11 @@ async def all_serving(health_service: Any) -> None:
 def announce(
     data: Path, *, address: str, machines: str, ca_file: Path | None, tls: bool, token_file: Path | None
 ) -> Path:
-    """Let commands on this machine find the server; the file that says so, to be removed at the end."""
+    """Let commands on this machine find the server; the file that says so, to be removed at the end.
+
+    Raises:
+        StorageFull, InternalError: it cannot be written.
+    """
     path = data / SERVER_FILE
     entry = {
         "address": _from_here(address),
@@ -113,8 +118,11 @@ def announce(
         "pid": os.getpid(),
     }
     temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps(entry) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise storage_error(error, path) from error
     return path
 
 

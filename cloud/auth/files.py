@@ -5,7 +5,8 @@ import os
 import stat
 from pathlib import Path
 
-from podium.errors import Conflict
+from podium.errors import Conflict, InternalError
+from tools.ledger.errors import storage_error
 
 
 class SecretExposed(Conflict):
@@ -20,6 +21,7 @@ def read_secret(path: Path) -> bytes | None:
 
     Raises:
         SecretExposed: others than its owner may read or write it.
+        InternalError: it cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -28,10 +30,26 @@ def read_secret(path: Path) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise InternalError(
+            f"{path} cannot be read: {error.strerror}", next_step="Put it right, or restore it from a backup."
+        ) from error
 
 
 def write_secret(path: Path, content: bytes) -> None:
-    """Put a secret in place: whole or not at all, on disk when this returns, never readable by others."""
+    """Put a secret in place: whole or not at all, on disk when this returns, never readable by others.
+
+    Raises:
+        StorageFull: there is no room; what was there stays.
+        InternalError: it cannot be written.
+    """
+    try:
+        _write(path, content)
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _write(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.new")
     with contextlib.suppress(FileNotFoundError):
         temporary.unlink()  # of a process that was killed; made anew, so that its rights are ours

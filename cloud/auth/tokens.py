@@ -6,7 +6,6 @@ token's header says, so that nobody signs with a public key as if it were a pass
 """
 
 import json
-import math
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -36,6 +35,8 @@ _OURS = ("ES256",)
 _ASYMMETRIC = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512", "Ed25519")
 _SUBJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 _MAX_SUBJECT_CHARACTERS = 200
+_LAST_YEAR = 9998
+"""Of a claim: sums with moments of the last one would be no moments."""
 
 
 class TokenKeyUnusable(DataCorrupt):
@@ -242,7 +243,7 @@ def checked_subject(subject: str) -> str:
 def _signed_claims(token: str, key: ECKey | KeySet, algorithms: Iterable[str]) -> dict[str, Any]:
     try:
         return jwt.decode(token, key, algorithms=list(algorithms)).claims
-    except (JoseError, ValueError, TypeError, KeyError) as error:
+    except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
         # Neither the token nor what the library says of it goes along: it may quote the token.
         raise Unauthenticated(f"the token is not good: {type(error).__name__}") from None
 
@@ -251,7 +252,7 @@ def _claimed_issuer(token: str) -> object:
     """What an unchecked token says of its issuer; only chooses the keys that it is then checked with."""
     try:
         claims = json.loads(jws.extract_compact(token.encode()).payload)
-    except (JoseError, ValueError, TypeError, KeyError):
+    except (JoseError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return claims.get("iss") if isinstance(claims, dict) else None
 
@@ -270,9 +271,11 @@ def _moment(claims: Mapping[str, Any], name: str, *, required: bool) -> datetime
     value = claims.get(name)
     if value is None and not required:
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         try:
-            return datetime.fromtimestamp(value, tz=UTC)
+            moment = datetime.fromtimestamp(value, tz=UTC)
         except (ValueError, OverflowError, OSError):
-            pass
+            moment = None
+        if moment is not None and moment.year <= _LAST_YEAR:
+            return moment
     raise Unauthenticated(f"the token's claim {name} is no moment")

@@ -117,11 +117,7 @@ def connect(path: Path, *, read_only: bool = False, max_pages: int | None = None
         StorageFull: there is no room for the tables.
         InternalError: it cannot be opened; the message says why.
     """
-    try:
-        # One thread at a time uses a connection, but not always the thread that opened it.
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-    except sqlite3.Error as error:
-        raise InternalError(f"cannot open the event log {path}: {error}", next_step=_OPEN_ADVICE) from error
+    connection = opened(path)
     try:
         _configure(connection, path, max_pages)
         if read_only:
@@ -133,6 +129,18 @@ def connect(path: Path, *, read_only: bool = False, max_pages: int | None = None
         connection.close()
         raise
     return connection
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """A connection to a SQLite file in autocommit mode, for one thread at a time but not always the same.
+
+    Raises:
+        InternalError: the file cannot be opened; what is in it is only looked at later.
+    """
+    try:
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+    except sqlite3.Error as error:
+        raise InternalError(f"cannot open {path}: {error}", next_step=_OPEN_ADVICE) from error
 
 
 _OPEN_ADVICE = "Check that the data directory exists and that this user may write in it."

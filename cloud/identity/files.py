@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from podium.errors import InvalidRequest
+from tools.ledger.errors import storage_error
 
 
 class TlsFilesUnusable(InvalidRequest):
@@ -79,7 +80,19 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def write(path: Path, content: bytes, *, mode: int) -> None:
-    """Put a whole file in place at once; it never has wider rights than `mode`, not even for a moment."""
+    """Put a whole file in place at once; it never has wider rights than `mode`, not even for a moment.
+
+    Raises:
+        StorageFull: there is no room; what was there stays.
+        InternalError: it cannot be written.
+    """
+    try:
+        _write(path, content, mode)
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

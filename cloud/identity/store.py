@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cloud.bus.schema import podium_error
+from cloud.bus.schema import DatabaseCorrupt, opened, podium_error
 from cloud.identity.records import CertificateState, IssuedCertificate, MachineRecord, TokenRecord
 
 _TABLES = """
@@ -75,7 +75,7 @@ class IdentityStore:
         """
         self._path = path
         self._lock = threading.RLock()
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        self._connection = opened(path)
         try:
             path.chmod(0o600)
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -297,6 +297,25 @@ class IdentityStore:
 
 
 def _issued(row: tuple[Any, ...]) -> IssuedCertificate:
+    with _sound(row):
+        return _certificate(row)
+
+
+def _machine(row: tuple[Any, ...]) -> MachineRecord:
+    with _sound(row):
+        return _machine_record(row)
+
+
+@contextmanager
+def _sound(row: tuple[Any, ...]) -> Iterator[None]:
+    """What is in a row must be what was written: a certificate of no known state must open nothing."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DatabaseCorrupt(f"the record of {row[:3]} in identity.sqlite is damaged: {error}") from error
+
+
+def _certificate(row: tuple[Any, ...]) -> IssuedCertificate:
     return IssuedCertificate(
         serial=int(row[0], 16),
         kind=row[1],
@@ -311,7 +330,7 @@ def _issued(row: tuple[Any, ...]) -> IssuedCertificate:
     )
 
 
-def _machine(row: tuple[Any, ...]) -> MachineRecord:
+def _machine_record(row: tuple[Any, ...]) -> MachineRecord:
     return MachineRecord(
         kind=row[0],
         name=row[1],

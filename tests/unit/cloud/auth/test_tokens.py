@@ -1,8 +1,10 @@
 """Tokens: who is believed, who is not, and what of them lies on disk."""
 
 import base64
+import errno
 import hmac
 import json
+import os
 import random
 import stat
 import string
@@ -19,7 +21,14 @@ from cloud.auth.authentication import Authentication
 from cloud.auth.files import SecretExposed, read_secret, write_secret
 from cloud.auth.principal import Principal
 from cloud.auth.tokens import LEEWAY, OtherIssuer, TokenKeyUnusable, Tokens, other_issuer
-from podium.errors import DataCorrupt, InvalidRequest, PodiumError, Unauthenticated
+from podium.errors import (
+    DataCorrupt,
+    InternalError,
+    InvalidRequest,
+    PodiumError,
+    StorageFull,
+    Unauthenticated,
+)
 from tests.fakes.clock import FakeClock
 
 ISSUER = "https://login.example"
@@ -241,6 +250,9 @@ def test_another_issuers_token_is_believed_for_what_people_may(
         {"exp": None},
         {"exp": "soon"},
         {"exp": clock().timestamp() - 61},
+        {"exp": 10**400},
+        {"exp": 253402300799},  # the last second that calendars know
+        {"iat": -(10**400)},
         {"nbf": clock().timestamp() + 120},
         {"sub": ""},
         {"sub": 7},
@@ -318,6 +330,38 @@ def test_a_certificate_that_names_no_machine_is_refused(tmp_path: Path, clock: F
     for pem in (b"", b"junk", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"):
         with pytest.raises(Unauthenticated, match="names no machine"):
             asked.principal([], {"x509_pem_cert": [pem]})
+
+
+def test_a_token_nested_beyond_reading_is_refused_with_a_type(tmp_path: Path, clock: FakeClock) -> None:
+    other = _other(tmp_path / "jwks.json", ECKey.generate_key("P-256"))
+    for tokens in (Tokens.open(tmp_path, clock=clock), Tokens.open(tmp_path, clock=clock, other=other)):
+        for part in (b"[" * 2900, b'{"a":' * 700):
+            header = _encoded(b'{"alg":"ES256"}')
+            for token in (f"{header}.{_encoded(part)}.AA", f"{_encoded(part)}.e30.AA"):
+                with pytest.raises(Unauthenticated):
+                    tokens.check(token)
+
+
+def test_a_secret_that_cannot_be_written_or_read_says_so_with_a_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secret"
+    write_secret(path, b"one")
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", _no_room)
+        with pytest.raises(StorageFull, match="secret"):
+            write_secret(path, b"two")
+    assert read_secret(path) == b"one"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InternalError, match="secret"):
+        read_secret(path)
+    with pytest.raises(InternalError, match="secret"):
+        write_secret(path, b"three")
+
+
+def _no_room(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_secrets_are_whole_or_absent(tmp_path: Path) -> None:
