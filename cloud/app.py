@@ -7,7 +7,9 @@ import socket
 import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +45,8 @@ from cloud.services.task import TaskService
 from cloud.serving import SERVER_FILE, add_health_and_reflection, all_serving, announce, grpc_server, listen
 from cloud.settings import Settings
 from cloud.specialists import Specialists, load_specialists
+from cloud.telemetry.now import Now
+from cloud.telemetry.setup import Telemetry
 from conductor.desk import TaskDesk
 from conductor.waiting import Sweeper
 from conductor.wiring import RunnerSettings, Wiring
@@ -85,6 +89,8 @@ class App:
         """HOST:PORT, with the port that is really listened on once started."""
         self.machines_address = ""
         """HOST:PORT for machines with certificates, once started; '' when the server takes none."""
+        self.metrics_address = ""
+        """HOST:PORT of `GET /metrics`, once started; '' when nobody asked for metrics."""
         self.ca_file: Path | None = None
         """What clients trust the server by; None without TLS or with an operator's certificate."""
         self.bus: EmbeddedBus
@@ -126,6 +132,9 @@ class App:
         )
         self._exits.callback(registrations.close)
         registrations.load(settings.foreign_policy)
+        telemetry = Telemetry.open(settings, specialists.registry)
+        self._exits.callback(telemetry.close)
+        bus = telemetry.observed(self.bus)
         resources = build_resources(specialists.packs, data, {AUDIT_LOG: audit_log, BLOBS: blobs})
         python = PythonEngine(resources, threads=settings.agent_threads)
         self._exits.callback(python.close)
@@ -136,7 +145,7 @@ class App:
         recording = ArtefactAudit(artefacts, audit_log)
         recording.start()
         self._exits.push_async_callback(recording.close)
-        desk = TaskDesk(self.bus, specialists.registry, clock)
+        desk = TaskDesk(bus, specialists.registry, clock)
         access = Access.open(
             settings, clock, private_token=self._private_token, check_machine=machines.revocations.check
         )
@@ -165,7 +174,7 @@ class App:
         engines = build_engines(python, hub, onnx, process, hosts, os.environ)
         self._exits.push_async_callback(close_engines, engines)
         wiring = Wiring(
-            bus=self.bus,
+            bus=bus,
             registry=specialists.registry,
             engines=engines,
             planner=specialists.planner,
@@ -180,7 +189,10 @@ class App:
             settings=RunnerSettings(max_interruptions=settings.max_interruptions),
         )
         guard = GuardInterceptor(
-            call_limit=settings.call_limit, authentication=access.authentication, live=access.live
+            call_limit=settings.call_limit,
+            authentication=access.authentication,
+            live=access.live,
+            observer=telemetry.metrics,
         )
         server = grpc_server([guard])
         task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)
@@ -216,6 +228,8 @@ class App:
         self._exits.callback(keeping.cancel)
         await self._start_workers(wiring)
         self._exits.push_async_callback(health_service.enter_graceful_shutdown)
+        await telemetry.serve_metrics(settings.metrics_listen, partial(self._look, hub, blobs))
+        self.metrics_address = telemetry.metrics_address
         await all_serving(health_service)
         if self._announced:
             announced = announce(
@@ -236,13 +250,19 @@ class App:
         for warming in (python.warm(functions), onnx.warm(spec for spec in specs if spec.engine == "onnx")):
             self._exits.callback(asyncio.create_task(warming).cancel)
 
+    async def _look(self, hub: DeviceHub, blobs: BlobStore, now: Now) -> Now:
+        depth, age = await self.bus.backlog()
+        return replace(
+            now, queue_depth=depth, queue_age=age, devices_online=hub.connected, blob_bytes=blobs.stored_bytes
+        )
+
     async def _start_workers(self, wiring: Wiring) -> None:
         settings = self._settings
         runner = ReportingRunner(wiring, settings.data / "reports")
         await runner.catch_up()
         workers = [
             Worker(
-                self.bus,
+                wiring.bus,
                 runner,
                 worker_id=f"{socket.gethostname()}/{os.getpid()}/{number}",
                 max_tasks=settings.tasks_per_worker,

@@ -18,10 +18,12 @@ from cloud.services.fields import (
     checked_text,
     checked_uuid,
 )
+from cloud.telemetry.device_work import record_work
 from conductor.bus import Acceptance
 from conductor.desk import TaskDesk
 from conductor.journal import timestamp_of
 from podium.errors import InvalidRequest
+from podium.telemetry import current, parsed, recording, span
 from podium.v1 import blob_pb2, edge_pb2, event_pb2, task_pb2
 from tools.document.reading import DocumentReading, ReadingFormatError
 
@@ -99,6 +101,19 @@ class Intake:
             InvalidRequest: a field or the payload breaks the rules; it is named.
             StorageFull: it cannot be stored.
         """
+        above = parsed(observation.traceparent)
+        if above is None and not recording():
+            return await self._observed(device_id, observation)
+        with span("podium.observation", kind="consumer", parent=above) as taken_in:
+            taken_in.set("podium.device.id", device_id)
+            acceptance = await self._observed(device_id, observation)
+            taken_in.set("podium.duplicate", acceptance.duplicate)
+        # The work on one that was seen before is in the trace of its first sending.
+        if above is not None and not acceptance.duplicate:
+            record_work("device.read", observation.work, above, parent_span_id="", device_id=device_id)
+        return acceptance
+
+    async def _observed(self, device_id: str, observation: edge_pb2.Observation) -> Acceptance:
         now = self._clock()
         payload = _checked_payload(observation)
         accepted = event_pb2.TaskAccepted(
@@ -118,7 +133,9 @@ class Intake:
         return await self._accept(accepted)
 
     async def _accept(self, accepted: event_pb2.TaskAccepted, *, open_limit: int | None = None) -> Acceptance:
-        trace_id = self._new_id().replace("-", "")
+        here = current()
+        trace_id = here.trace_id if here is not None else self._new_id().replace("-", "")
+        accepted.traceparent = here.traceparent if here is not None else ""
         return await self._desk.accept(self._new_id(), accepted, trace_id=trace_id, open_limit=open_limit)
 
     async def _checked_blobs(

@@ -7,7 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from agents.foreign_code import ForeignPolicy
 from podium.errors import InvalidRequest
@@ -92,6 +100,16 @@ class Settings(BaseModel):
     jwt_issuer: str = Field("", description="the other issuer, as its tokens name it in iss")
     jwt_audience: str = Field("", description="this server, as the other issuer's tokens name it in aud")
     jwt_roles_claim: str = Field("roles", description="the claim of the other issuer's tokens that holds roles")
+    otlp_endpoint: str = Field("", description="HOST:PORT of an OpenTelemetry collector for traces (OTLP, gRPC)")
+    otlp_insecure: bool = Field(False, description="speak to the collector without TLS; on loopback only")
+    otlp_ca: Path | None = Field(
+        None, description="PEM file of the authority behind the collector's certificate; the system's when unset"
+    )
+    traces_file: Path | None = Field(None, description="file that spans are appended to, one JSON object a line")
+    metrics_listen: str = Field(
+        "",
+        description="HOST:PORT of GET /metrics for Prometheus, in clear and open to all; off when empty",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="what is logged to stderr")
 
     @field_validator("listen")
@@ -102,10 +120,17 @@ class Settings(BaseModel):
             raise ValueError(f"{listen!r} is not HOST:PORT")
         return listen
 
+    @field_validator("otlp_endpoint", "metrics_listen")
+    @classmethod
+    def _is_host_and_port_or_empty(cls, value: str) -> str:
+        return value and cls._is_host_and_port(value)
+
     @field_validator("listen_machines", "machines_address")
     @classmethod
-    def _is_another_host_and_port(cls, value: str) -> str:
-        return value if value in ("", "off") else cls._is_host_and_port(value)
+    def _is_another_host_and_port(cls, value: str, info: ValidationInfo) -> str:
+        if value == "" or (value == "off" and info.field_name == "listen_machines"):
+            return value
+        return cls._is_host_and_port(value)
 
     @model_validator(mode="after")
     def _tls_is_whole_or_absent(self) -> "Settings":
@@ -119,6 +144,16 @@ class Settings(BaseModel):
             raise ValueError("insecure_loopback serves without TLS, so tls_certificate has no use")
         if self.insecure_loopback and not is_loopback(self.host):
             raise ValueError(f"insecure_loopback serves loopback addresses only, and {self.host} is not one")
+        return self
+
+    @model_validator(mode="after")
+    def _collector_is_reached_safely(self) -> "Settings":
+        if not self.otlp_endpoint and (self.otlp_insecure or self.otlp_ca is not None):
+            raise ValueError("otlp_insecure and otlp_ca need otlp_endpoint, the collector's HOST:PORT")
+        if self.otlp_insecure and not is_loopback(self.otlp_endpoint.rpartition(":")[0].strip("[]")):
+            raise ValueError(f"otlp_insecure reaches loopback addresses only, and {self.otlp_endpoint} is not one")
+        if self.otlp_insecure and self.otlp_ca is not None:
+            raise ValueError("otlp_insecure speaks without TLS, so otlp_ca has no use")
         return self
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -176,6 +176,13 @@ class EmbeddedBus:
     ) -> Sequence[TaskRow]:
         """Tasks, newest first, of all callers or of one."""
         return await self._read(lambda connection: statements.rows(connection, statuses, caller, limit, before))
+
+    async def backlog(self) -> tuple[int, timedelta]:
+        """How many runnable tasks nobody holds, and how long the oldest of them has waited."""
+        count, oldest_us = await self._read(statements.backlog)
+        if oldest_us is None:
+            return 0, timedelta(0)
+        return count, max(timedelta(0), self._clock() - datetime.fromtimestamp(oldest_us / 1e6, tz=UTC))
 
     async def lease(self, worker_id: str, *, duration: timedelta) -> Lease | None:
         """Take the runnable task whose turn it is and that nobody holds, or None."""

@@ -229,6 +229,15 @@ def rows(
     ]
 
 
+def backlog(connection: sqlite3.Connection) -> tuple[int, int | None]:
+    """How many runnable tasks nobody holds, and when the oldest of them was taken in, in us since 1970."""
+    count, oldest_us = connection.execute(
+        "SELECT count(*), min(r.create_us) FROM tasks t INDEXED BY tasks_waiting JOIN requests r USING (number)"
+        " WHERE t.status IN (1, 2) AND t.lease_until_us = 0"
+    ).fetchone()
+    return count, oldest_us
+
+
 def lease(connection: sqlite3.Connection, clock: LeaseClock, worker_id: str, duration_us: int) -> str | None:
     """Give the runnable task whose turn it is to a worker; the task id, or None."""
     now_us = _now(connection, clock)

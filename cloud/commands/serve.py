@@ -37,8 +37,8 @@ def serve(
     The first line on stdout says where it listens; logs go to stderr as JSON lines. Every setting can also stand
     in the TOML file or in PODIUM_* variables: `podium config show` lists them.
     """
-    from podium.telemetry.log_lines import log_to
     from cloud.settings import load_settings
+    from podium.telemetry.log_lines import log_to
 
     check_import_names()
     flags = {"listen": listen, "data": data, "insecure_loopback": insecure_loopback or None}

@@ -20,6 +20,7 @@ from agents.canonical import canonical_json
 from agents.invocation import Invocation
 from cloud.devices.stream import Stream, first_hello
 from cloud.services.fields import checked_json
+from cloud.telemetry.device_work import record_work
 from conductor.bus import Acceptance
 from conductor.journal import timestamp_of
 from podium.errors import (
@@ -35,6 +36,7 @@ from podium.errors import (
 )
 from podium.link.inbox import IdentityShared, Inbox, InboxSession, InboxStore
 from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience
+from podium.telemetry import current, parsed
 from podium.v1 import edge_pb2, result_pb2
 
 _LOG = logging.getLogger(__name__)
@@ -102,6 +104,11 @@ class DeviceHub:
     def online(self, device_id: str) -> bool:
         """Whether the device is connected now."""
         return device_id in self._devices
+
+    @property
+    def connected(self) -> int:
+        """How many devices are."""
+        return len(self._devices)
 
     async def invoke(self, device_id: str, invocation: Invocation) -> Any:
         """Send the step and wait for its raw output; being cancelled takes the step back.
@@ -187,6 +194,7 @@ class DeviceHub:
             input_json=canonical_json(invocation.inputs),
             time_limit=time_limit,
             document_sha256=context.document_sha256,
+            traceparent=here.traceparent if (here := current()) is not None else "",
         )
 
     async def _session(self, hello: edge_pb2.Hello) -> InboxSession:
@@ -287,8 +295,18 @@ class DeviceHub:
         key = (result.task_id, result.step, result.attempt)
         pending = device.pending.get(key)
         if pending is None or pending.outcome.done():
-            _LOG.info("device %s: late or repeated result of %s/%d#%d ignored", device.device_id, *key)
+            _LOG.info("device %s: late or repeated result of a step ignored", device.device_id)
             return
+        if (above := parsed(pending.request.traceparent)) is not None:
+            record_work(
+                "device.step",
+                result.work,
+                above.child(),
+                parent_span_id=above.span_id,
+                device_id=device.device_id,
+                agent=pending.request.agent,
+                error_code=result.error.code,
+            )
         try:
             pending.outcome.set_result(_output(result, pending.request.agent))
         except PodiumError as error:

@@ -6,11 +6,12 @@ defect: it is logged with its traceback, and the caller is told an incident numb
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractContextManager, ExitStack, aclosing
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -23,6 +24,7 @@ from cloud.services.fields import check_enums
 from cloud.services.live import LiveCall, LiveCalls
 from podium.errors import InternalError, InvalidRequest, PodiumError, TimeLimitExceeded
 from podium.rpc_status import to_status
+from podium.telemetry import Span, of_metadata, recording, span
 
 _LOG = logging.getLogger(__name__)
 _OURS = "/podium.v1."
@@ -30,20 +32,42 @@ _OURS = "/podium.v1."
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
+class CallObserver(Protocol):
+    """Counts calls."""
+
+    def call_began(self, method: str, *, streams: bool) -> None:
+        """A call is being served."""
+        ...
+
+    def call_ended(self, method: str, code: str, seconds: float, *, streams: bool) -> None:
+        """A call was served."""
+        ...
+
+
 class GuardInterceptor(grpc.aio.ServerInterceptor):
     """Guards every method of `podium.v1`; health and reflection are left as they are."""
 
-    def __init__(self, *, call_limit: timedelta, authentication: Authentication, live: LiveCalls) -> None:
+    def __init__(
+        self,
+        *,
+        call_limit: timedelta,
+        authentication: Authentication,
+        live: LiveCalls,
+        observer: CallObserver | None = None,
+    ) -> None:
         """Limit calls to those who may make them, and in time.
 
         Args:
             call_limit: longest time of a call with one response; streams live as long as their callers want.
             authentication: says who calls.
             live: gets to know every call.
+            observer: counts calls; nobody does when None.
         """
         self._call_limit_s = call_limit.total_seconds()
         self._authentication = authentication
         self._live = live
+        self.observer = observer
+        """Counts calls, if anybody does."""
 
     async def intercept_service(
         self,
@@ -131,6 +155,12 @@ class _Guarded:
         await self._serve(serve, context, streams=True)
 
     async def _serve(self, serve: Callable[[], Awaitable[Any]], context: Context, *, streams: bool) -> Any:
+        with _Observed(self._method, context, self._guard.observer, streams=streams) as observed:
+            return await self._served(serve, context, observed, streams=streams)
+
+    async def _served(
+        self, serve: Callable[[], Awaitable[Any]], context: Context, observed: "_Observed", *, streams: bool
+    ) -> Any:
         call: LiveCall | None = None
         failure: Exception
         try:
@@ -146,7 +176,7 @@ class _Guarded:
             failure = call.ended_with
         except Exception as error:  # noqa: BLE001 - everything is told, nothing swallowed
             failure = error
-        return await self._abort(context, failure)
+        return await self._abort(context, failure, observed)
 
     def _decode(self, data: bytes) -> Any:
         try:
@@ -163,12 +193,13 @@ class _Guarded:
         async for data in pieces:
             yield self._decode(data)
 
-    async def _abort(self, context: Context, error: Exception) -> Any:
+    async def _abort(self, context: Context, error: Exception, observed: "_Observed") -> Any:
         # Outside of any `except`: gRPC's abort raises an exception of its own, which must not be caught again.
         told = self._podium_error(error)
         # Without the message, which may quote what the caller wrote.
         _LOG.info("%s ended with %s (%s)", self._method, told.code, told.field)
         status = grpc_rpc_status.to_status(to_status(told))
+        observed.failed(told, status.code.name)
         await context.abort(status.code, status.details, status.trailing_metadata)
 
     def _podium_error(self, error: Exception) -> PodiumError:
@@ -182,6 +213,54 @@ class _Guarded:
             f"an unexpected error; incident {incident}",
             next_step=f"Look for incident {incident} in the server's log and report it; it is a defect in Podium.",
         )
+
+
+class _Observed:
+    """One call as spans and metrics see it. A stream lives for days and has no span; what comes over it has."""
+
+    def __init__(self, method: str, context: Context, observer: CallObserver | None, *, streams: bool) -> None:
+        self._method = method.removeprefix("/podium.v1.")
+        self._context = context
+        self._observer = observer
+        self._streams = streams
+        self._spans = ExitStack()
+        self._code = "OK"
+        self._error = ""
+        self._begun = 0.0
+
+    def __enter__(self) -> "_Observed":
+        if self._observer is not None:
+            self._begun = time.perf_counter()
+            self._observer.call_began(self._method, streams=self._streams)
+        if self._streams:
+            return self
+        above = of_metadata(self._context.invocation_metadata())
+        if above is not None or recording():
+            live = self._spans.enter_context(
+                span(self._method, kind="server", parent=above, attributes={"rpc.system": "grpc"})
+            )
+            self._spans.push(self._tell(live))
+        return self
+
+    def failed(self, error: PodiumError, code: str) -> None:
+        """Note what the caller is told."""
+        self._code, self._error = code, error.code
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            self._code, self._error = "CANCELLED", "CANCELLED"
+        self._spans.__exit__(kind, error, trace)
+        if self._observer is not None:
+            seconds = time.perf_counter() - self._begun
+            self._observer.call_ended(self._method, self._code, seconds, streams=self._streams)
+
+    def _tell(self, live: Span) -> Callable[..., None]:
+        def tell(*_: object) -> None:
+            live.set("rpc.response.status_code", self._code)
+            if self._error:
+                live.failed(self._error)
+
+        return tell
 
 
 async def _write_all(responses: AsyncGenerator[Any, None], context: Context) -> None:

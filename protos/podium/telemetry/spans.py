@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from podium.errors import PodiumError
@@ -126,7 +126,9 @@ def recording() -> bool:
 def record(span: FinishedSpan) -> None:
     """Record a span that was not timed by `span`: of a task that ended, or of a device."""
     if _recorder is not None:
-        _recorder(span)
+        device_id = span.device_id if _ID.fullmatch(span.device_id) else "other" if span.device_id else ""
+        code = span.error_code if not span.error_code or _WORD.fullmatch(span.error_code) else "OTHER"
+        _recorder(replace(span, attributes=allowed(span.attributes), device_id=device_id, error_code=code))
 
 
 def current() -> TraceContext | None:
