@@ -235,6 +235,8 @@ class AgentRegistry:
             if name not in self._by_name:
                 raise NotFound(f"there is no agent {name}", agent=name)
             for version, weight in weights.items():
+                if not version:  # `get` would take the one that serves
+                    raise InvalidRequest(f"a weight of {name} names no version", field="weights")
                 self.get(name, version)
                 if not 0 <= weight <= MAX_WEIGHT:
                     raise InvalidRequest(

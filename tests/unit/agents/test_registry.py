@@ -143,6 +143,7 @@ def test_weights_that_make_no_sense_are_refused_and_change_nothing() -> None:
         ({"1.0.0": 0}, InvalidRequest),
         ({}, InvalidRequest),
         ({"4.0.0": 1}, NotFound),
+        ({"": 5}, InvalidRequest),
     ):
         with pytest.raises(error):
             registry.set_weights("echo", weights)
