@@ -156,7 +156,20 @@ class Trial:
             except BaseException:
                 process.kill()
                 raise
-        return [json.loads(line) for line in output.splitlines() if line.endswith(b"}")], outcome
+        return _reports(output), outcome
+
+
+def _reports(output: bytes) -> list[dict[str, Any]]:
+    """What the trial process said; a line that it died over is no report."""
+    reports = []
+    for line in output.splitlines():
+        try:
+            report = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(report, dict):
+            reports.append(report)
+    return reports
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:

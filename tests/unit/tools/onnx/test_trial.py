@@ -14,7 +14,7 @@ from tools.models.verified import OtherBytes, VerifiedContent, answered_for
 from tools.onnx.inspection import inspect
 from tools.onnx.interface import Interface, TensorSpec
 from tools.onnx.model import OnnxModel
-from tools.onnx.trial import Trial, TrialFailed, TrialInput, TrialLimits, _environment, trial_inputs
+from tools.onnx.trial import Trial, TrialFailed, TrialInput, TrialLimits, _environment, _reports, trial_inputs
 
 
 def sealed(data: bytes) -> VerifiedContent:
@@ -73,6 +73,11 @@ def test_a_trial_sees_no_secret_and_no_module_of_the_folder_it_is_started_in(
     monkeypatch.setenv("PODIUM_TOKEN", "secret")
     Trial().run(sealed(adding()))
     assert "PODIUM_TOKEN" not in _environment(os.environ)
+
+
+def test_a_report_that_the_process_died_over_is_none() -> None:
+    said = b'{"stage": "load"}\n\xff{}\n3\n{"stage": "run", "inputs": [{"name": "x"}'
+    assert _reports(said) == [{"stage": "load"}]
 
 
 @pytest.mark.parametrize("data", [division(opset=9999), adding()[:-9], b""])
