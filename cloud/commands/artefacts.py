@@ -260,9 +260,8 @@ def diff(
         return
     table = Table("Field", left, right, box=None)
     for row in rows:
-        table.add_row(
-            row["field"], _short(row["left"]), _short(row["right"]), style="bold" if row["differs"] else ""
-        )
+        texts = cells(row["field"], _short(row["left"]), _short(row["right"]))
+        table.add_row(*texts, style="bold" if row["differs"] else "")
     Console(highlight=False).print(table)
 
 

@@ -192,12 +192,13 @@ def test_a_private_key_is_printed_nowhere(place: Place) -> None:
 def test_people_read_tables(place: Place) -> None:
     place.add("model/defects@1", adding(1), "--why", "[bold]\x1b[2J")
     place.run("promote", "model/defects@1", "--why", "\x1b[2J")
-    place.add("model/defects@2", adding(2))
+    place.add("model/defects@2", adding(2), "--metrics", '{"[/red]": "[/bold]"}')
     assert "current" in place.plain("list")
     assert "promote model/defects" in place.plain("history")
-    assert "sha256" in place.plain("diff", "model/defects@1", "model/defects@2")
+    beside = place.plain("diff", "model/defects@1", "model/defects@2")
+    assert all(said in beside for said in ("sha256", "metrics.[/red]", "[/bold]"))
     assert "2 versions checked, 0 faults" in place.plain("verify")
     assert "the release desk" in place.plain("keys")
     shown = place.plain("show", "model/defects@1")
     assert "float32" in shown
-    assert "\x1b" not in shown + place.plain("history")
+    assert "\x1b" not in shown + beside + place.plain("history")
