@@ -147,11 +147,6 @@ class SlotState:
     refused: tuple[Refused, ...]
     """What should be served and is not, newest first."""
 
-    def to_json(self) -> dict[str, Any]:
-        """`{"serving", "sha256", "refused": [{"version", "code", "reason"}]}`."""
-        refused = [{"version": item.version, "code": item.code, "reason": item.reason} for item in self.refused]
-        return {"serving": self.serving, "sha256": self.sha256, "refused": refused}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Serving:
