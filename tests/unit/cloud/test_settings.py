@@ -91,6 +91,7 @@ def test_machines_have_the_next_port(given: dict[str, object], machines: str) ->
     [
         {"listen_machines": "here"},
         {"machines_address": "host:port"},
+        {"machines_address": "off"},
         {"machine_lifetime_hours": 0},
         {"machine_grace_hours": -1},
         {"tls_ca": "ca.pem"},
