@@ -20,6 +20,7 @@ from cloud.commands.connection import (
     serving_address,
 )
 from cloud.commands.moments import length_of_time
+from cloud.commands.secret_output import put, require_new
 from podium.cli import emit
 from podium.client.machines import MachinesClient
 from podium.errors import InvalidRequest
@@ -66,18 +67,12 @@ def invite(
     A token for a name that is taken lets another machine take its place (re-enrolment): the certificates of the
     one before are taken back when it is used.
     """
-    if output is not None and output.exists():
-        raise InvalidRequest(f"{output} is there already", next_step="Name a new file.", field="output")
+    require_new(output)
     wanted: timedelta | None = length_of_time(lifetime, "lifetime") if lifetime else None
     with serving_address(server, ca, data, token_file) as address, MachinesClient(address) as client:
         made = client.invite(_kind(kind), name=name, lifetime=wanted, uses=uses, host_names=host or ())
     if output is not None:
-        from cloud.auth.files import write_secret
-
-        try:
-            write_secret(output, made.token.encode() + b"\n")
-        except OSError as error:
-            raise InvalidRequest(f"{output} cannot be written: {error.strerror}", field="output") from error
+        put(output, made.token)
     expires = made.expire_time.ToJsonString()
     if as_json:
         where = {"file": str(output)} if output is not None else {"token": made.token}

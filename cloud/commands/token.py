@@ -18,8 +18,8 @@ from cloud.commands.connection import (
     say,
 )
 from cloud.commands.moments import length_of_time
+from cloud.commands.secret_output import put, require_new
 from podium.cli import emit
-from podium.errors import InvalidRequest
 
 app = typer.Typer(name="token", help="Give callers tokens and take them back.", no_args_is_help=True)
 
@@ -43,17 +43,11 @@ def issue(
     as_json: JsonOption = False,
 ) -> None:
     """Make a token; it is shown this once and kept nowhere. Needs the role administrator."""
-    if output is not None and output.exists():
-        raise InvalidRequest(f"{output} is there already", next_step="Name a new file.", field="output")
+    require_new(output)
     with connected(server, ca, data, token_file) as client:
         issued = client.issue_token(subject, role, lifetime=length_of_time(lifetime, "lifetime"))
     if output is not None:
-        from cloud.auth.files import write_secret
-
-        try:
-            write_secret(output, issued.token.encode() + b"\n")
-        except OSError as error:
-            raise InvalidRequest(f"{output} cannot be written: {error.strerror}", field="output") from error
+        put(output, issued.token)
     expires = issued.expire_time.ToJsonString()
     if as_json:
         where = {"file": str(output)} if output is not None else {"token": issued.token}
