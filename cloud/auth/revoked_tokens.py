@@ -1,8 +1,16 @@
-"""Whose tokens were taken back, and up to which moment; kept in one small file of the data directory."""
+"""Whose tokens were taken back; kept in one small file of the data directory.
+
+Every time a caller's tokens are taken back its epoch changes. Tokens of ours name the epoch they were issued in,
+so that no clock decides: one that was years off at that moment would give back later what was taken. The other
+issuer's tokens know no epoch; of them the moment decides.
+"""
 
 import json
+import secrets
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from cloud.auth.files import read_secret, write_secret
 from podium.errors import DataCorrupt
@@ -10,13 +18,19 @@ from podium.errors import DataCorrupt
 FILE = "revoked-tokens.json"
 
 
-class RevokedTokens:
-    """By caller: tokens issued at or before the moment are refused."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TakenBack:
+    until: datetime
+    epoch: str
 
-    def __init__(self, path: Path, moments: dict[str, datetime]) -> None:
+
+class RevokedTokens:
+    """By caller: the moment up to which tokens are refused, and the epoch that good ones name."""
+
+    def __init__(self, path: Path, callers: dict[str, _TakenBack]) -> None:
         """Use `open`."""
         self._path = path
-        self._moments = moments
+        self._callers = callers
 
     @classmethod
     def open(cls, data: Path) -> "RevokedTokens":
@@ -30,24 +44,39 @@ class RevokedTokens:
         content = read_secret(path)
         try:
             entries = json.loads(content) if content is not None else {}
-            moments = {str(caller): datetime.fromisoformat(moment) for caller, moment in entries.items()}
-            if any(moment.tzinfo is None for moment in moments.values()):
-                raise ValueError("a moment without time zone")
-        except (ValueError, TypeError, AttributeError) as error:
+            callers = {str(caller): _taken_back(entry) for caller, entry in entries.items()}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataCorrupt(
                 f"{path} is damaged: {error}", next_step="Restore it from a backup, or remove it and revoke again."
             ) from error
-        return cls(path, moments)
+        return cls(path, callers)
 
     def add(self, caller: str, moment: datetime) -> None:
-        """Take back what was issued up to a moment; on disk when this returns."""
-        moments = self._moments | {caller: max(moment, self._moments.get(caller, moment))}
-        write_secret(
-            self._path, json.dumps({name: moment.isoformat() for name, moment in moments.items()}).encode()
-        )
-        self._moments = moments
+        """Take back what was issued up to now; on disk when this returns."""
+        before = self._callers.get(caller)
+        until = moment if before is None else max(moment, before.until)
+        callers = self._callers | {caller: _TakenBack(until=until, epoch=secrets.token_hex(8))}
+        entries = {
+            name: {"until": known.until.isoformat(), "epoch": known.epoch} for name, known in callers.items()
+        }
+        write_secret(self._path, json.dumps(entries).encode())
+        self._callers = callers
+
+    def epoch(self, caller: str) -> str:
+        """What tokens that are issued to a caller now must name; empty while none were taken back."""
+        known = self._callers.get(caller)
+        return "" if known is None else known.epoch
 
     def covers(self, caller: str, issued: datetime | None) -> bool:
-        """Whether a caller's token of that moment was taken back; one that does not say its moment was, if any."""
-        until = self._moments.get(caller)
-        return until is not None and (issued is None or issued <= until)
+        """Whether the other issuer's token of that moment was taken back; one that does not say its was, if any."""
+        known = self._callers.get(caller)
+        return known is not None and (issued is None or issued <= known.until)
+
+
+def _taken_back(entry: dict[str, Any]) -> _TakenBack:
+    until = datetime.fromisoformat(entry["until"])
+    if until.tzinfo is None:
+        raise ValueError("a moment without time zone")
+    if not isinstance(entry["epoch"], str):
+        raise TypeError("an epoch that is no text")
+    return _TakenBack(until=until, epoch=entry["epoch"])

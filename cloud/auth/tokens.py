@@ -1,8 +1,8 @@
 """Bearer tokens of people and applications: JWTs that this server signs, and those of one other issuer.
 
 Ours are signed with ES256 by a key that never leaves the data directory. A caller's tokens are taken back
-together, by a moment: what was issued up to then is refused. Only asymmetric algorithms are accepted, whatever a
-token's header says, so that nobody signs with a public key as if it were a password.
+together: what was issued up to then is refused (`cloud.auth.revoked_tokens`). Only asymmetric algorithms are
+accepted, whatever a token's header says, so that nobody signs with a public key as if it were a password.
 """
 
 import json
@@ -151,7 +151,7 @@ class Tokens:
             "aud": ISSUER,
             "sub": subject,
             "roles": sorted(set(roles)),
-            # With fractions of a second, so that a token issued right after a revocation is good.
+            "epoch": self._revoked.epoch(subject),
             "iat": now.timestamp(),
             "exp": expires.timestamp(),
             "jti": secrets.token_hex(16),
@@ -188,13 +188,19 @@ class Tokens:
             if not isinstance(subject, str) or not _usable(subject):
                 raise Unauthenticated("the token names no subject that can be used")
             caller, roles, audience = f"external/{subject}", _roles(claims.get(other.roles_claim)), other.audience
+            taken_back = self._revoked.covers(caller, _moment(claims, "iat", required=False))
         else:
             claims = _signed_claims(token, self._key, _OURS)
             subject, roles, audience = str(claims.get("sub", "")), _roles(claims.get("roles")), ISSUER
             if claims.get("iss") != ISSUER or not _SUBJECT.fullmatch(subject):
                 raise Unauthenticated("the token is not one of this server's")
             caller = subject
-        self._check_times(claims, caller)
+            taken_back = claims.get("epoch") != self._revoked.epoch(caller)
+        self._check_times(claims)
+        if taken_back:
+            raise Unauthenticated(
+                f"the tokens of {caller} were taken back", next_step="Ask the administrator for a new one."
+            )
         named = claims.get("aud")
         if audience not in (named if isinstance(named, list) else [named]):
             raise Unauthenticated("the token is for another server: its audience is not this one")
@@ -203,7 +209,7 @@ class Tokens:
             name=subject, roles=roles & PERSON_ROLES, kind="caller", caller=caller, expire_time=expires + LEEWAY
         )
 
-    def _check_times(self, claims: Mapping[str, Any], caller: str) -> None:
+    def _check_times(self, claims: Mapping[str, Any]) -> None:
         now = self._clock()
         issued = _moment(claims, "iat", required=False)
         expires = _moment(claims, "exp", required=True)
@@ -219,10 +225,6 @@ class Tokens:
                     "the token is of a moment yet to come",
                     next_step="Compare the clocks of the machine that issued it and of this server.",
                 )
-        if self._revoked.covers(caller, issued):
-            raise Unauthenticated(
-                f"the tokens of {caller} were taken back", next_step="Ask the administrator for a new one."
-            )
 
 
 def checked_subject(subject: str) -> str:
