@@ -23,6 +23,7 @@ from podium.errors import InvalidRequest
 from podium.link import Address
 from podium.link.tokens import given_token
 from podium.status import task_status_name
+from podium.telemetry.redaction import redacted
 from podium.v1 import status_pb2, task_pb2
 
 # The pipeline is imported when it runs: `--help` needs neither OpenCV nor the ONNX runtime.
@@ -239,5 +240,5 @@ def _field_line(name: str, field: dict[str, Any]) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"edge: {text}\n")
+    sys.stderr.write(f"edge: {redacted(text)}\n")
     sys.stderr.flush()

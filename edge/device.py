@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
@@ -18,11 +19,13 @@ from typing import Any, Self, TypeVar
 from edge.identity import DeviceIdentity
 from edge.link import DeviceLink
 from edge.pipeline import DocumentPipeline, DocumentSeen
+from edge.work import TracedWork, Work
 from podium.client import AsyncClient
 from podium.errors import NotFound, PodiumError, ServerUnavailable, TimeLimitExceeded
 from podium.link import Address
 from podium.link.certificates import CertificateExpired, CertificateRefused
 from podium.link.renewing import RenewalWatch
+from podium.telemetry import span
 from podium.v1 import blob_pb2, edge_pb2, task_pb2
 from tools.document.places import reread_places
 from tools.document.reader import DocumentReader
@@ -119,7 +122,11 @@ class Device:
             ImageError: it is not a readable PNG, JPEG or PDF, or too large.
         """
         work = partial(self._pipeline.see, path, observation_id=observation_id)
-        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
+        with span("device.read", always=True) as reading:
+            start, begun_s = datetime.now(UTC), time.perf_counter()
+            seen = await asyncio.get_running_loop().run_in_executor(self._reading, work)
+        took = Work(start=start, duration=timedelta(seconds=time.perf_counter() - begun_s))
+        return replace(seen, reading=TracedWork(place=reading.context, work=took))
 
     async def send(self, seen: DocumentSeen) -> str:
         """Send what was read and return the task it became; crops of doubtful lines go first, as blobs.
@@ -128,10 +135,14 @@ class Device:
             ServerUnavailable: the cloud cannot be reached and `attempts` are used up.
             InvalidRequest: the cloud refused it; sending it again changes nothing.
         """
-        blobs = [
-            await self._patiently(partial(self._upload, data, crop.media_type)) for crop, data in seen.scan.crops
-        ]
-        observation = observation_of(seen, blobs, observed_at=datetime.now(UTC))
+        with span("device.send", parent=seen.reading.place if seen.reading is not None else None):
+            blobs = [
+                await self._patiently(partial(self._upload, data, crop.media_type))
+                for crop, data in seen.scan.crops
+            ]
+        observation = observation_of(
+            seen, blobs, observed_at=datetime.now(UTC), clock_offset=self._link.clock_offset
+        )
         return await self._unless_link_fails(self._link.send(observation))
 
     async def wait(self, task_id: str) -> task_pb2.Task:
@@ -211,9 +222,20 @@ class Device:
 
 
 def observation_of(
-    seen: DocumentSeen, blobs: list[blob_pb2.BlobRef], *, observed_at: datetime
+    seen: DocumentSeen,
+    blobs: list[blob_pb2.BlobRef],
+    *,
+    observed_at: datetime,
+    clock_offset: timedelta = timedelta(0),
 ) -> edge_pb2.Observation:
-    """The message that goes up: text, places and references to crops; never the picture."""
+    """The message that goes up: text, places and references to crops; never the picture.
+
+    Args:
+        seen: what was read.
+        blobs: crops of doubtful lines, uploaded already.
+        observed_at: by this device's clock.
+        clock_offset: the cloud's clock minus this one, as far as is known.
+    """
     payload = json.dumps(seen.scan.reading.to_json(), ensure_ascii=False, sort_keys=True, allow_nan=False)
     observation = edge_pb2.Observation(
         observation_id=seen.observation_id,
@@ -223,4 +245,7 @@ def observation_of(
         blobs=blobs,
     )
     observation.observe_time.FromDatetime(observed_at)
+    if seen.reading is not None:
+        observation.traceparent = seen.reading.place.traceparent
+        observation.work.CopyFrom(seen.reading.work.to_message(clock_offset))
     return observation

@@ -90,7 +90,13 @@ class DeviceLink:
         session_id = str(uuid.UUID(int=jitter.getrandbits(128), version=4))
         self._outbox = Outbox(MemoryOutbox[edge_pb2.ConnectRequest](session_id), limits)
         self._awaited: dict[str, _Awaited] = {}
-        self._steps = Steps(handle_step, answer=lambda result: self._put(essential=True, step_result=result))
+        self.clock_offset = timedelta(0)
+        """The cloud's clock minus this one, as of the last greeting; it only places spans in a trace."""
+        self._steps = Steps(
+            handle_step,
+            answer=lambda result: self._put(essential=True, step_result=result),
+            clock=lambda: self._clock() + self.clock_offset,
+        )
         self._connection: Connection | None = None
         self._reconnecting = Reconnecting(
             address, self._serve, jitter=jitter, on_state=on_state, on_failure=on_failure, backoff=backoff
@@ -192,6 +198,7 @@ class DeviceLink:
             connection.heartbeats = Heartbeats(interval=interval) if sound else DEFAULT_HEARTBEATS
         warning = ""
         if welcome.HasField("time"):
+            self.clock_offset = welcome.time.ToDatetime(tzinfo=UTC) - self._clock()
             warning = clock_warning(self._clock(), welcome.time.ToDatetime(tzinfo=UTC), tolerance=CLOCK_TOLERANCE)
         self._on_state(f"connected; {warning}" if warning else "connected")
         self._send_again_what_has_no_outcome()

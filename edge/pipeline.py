@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edge.watching import SUFFIXES, shown_name
+from edge.work import TracedWork
 from podium.errors import InvalidRequest
 from tools.document.reader import DocumentReader, ScannedDocument
 from tools.document.reading import DocumentReading, content_hash
@@ -37,6 +38,8 @@ class DocumentSeen:
     observation_id: str
     text: str
     scan: ScannedDocument
+    reading: TracedWork | None = None
+    """When it was read; its task goes on with this trace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """The steps that the cloud has asked this device to run: each attempt once, and its answer for the outbox."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime, timedelta
 
+from edge.work import Work
 from podium.errors import LimitExceeded, PodiumError
 from podium.link import MAX_MESSAGE_BYTES
 from podium.v1 import edge_pb2, result_pb2
@@ -17,15 +20,23 @@ MAX_PART_BYTES = MAX_MESSAGE_BYTES - 1024
 class Steps:
     """Runs what is asked for and answers each attempt once."""
 
-    def __init__(self, handle: StepHandler, *, answer: Callable[[edge_pb2.StepResult], None]) -> None:
+    def __init__(
+        self,
+        handle: StepHandler,
+        *,
+        answer: Callable[[edge_pb2.StepResult], None],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         """Nothing runs yet.
 
         Args:
             handle: runs one step.
             answer: given the outcome of each attempt that was not cancelled.
+            clock: the cloud's, as far as this device knows it.
         """
         self._handle = handle
         self._answer = answer
+        self._clock = clock
         self._running: dict[tuple[str, int, int], asyncio.Task[None]] = {}
 
     def start(self, request: edge_pb2.StepRequest, *, answered: Iterable[edge_pb2.StepResult]) -> None:
@@ -50,6 +61,7 @@ class Steps:
 
     async def _run(self, request: edge_pb2.StepRequest) -> None:
         result = edge_pb2.StepResult(task_id=request.task_id, step=request.step, attempt=request.attempt)
+        start, begun_s = self._clock(), time.perf_counter()
         try:
             async with asyncio.timeout(request.time_limit.ToTimedelta().total_seconds() or None):
                 output = await self._handle(request)
@@ -71,6 +83,8 @@ class Steps:
             result.error.CopyFrom(
                 result_pb2.ErrorDetail(code="AGENT_CRASHED", message=message, agent=request.agent)
             )
+        took = Work(start=start, duration=timedelta(seconds=time.perf_counter() - begun_s))
+        result.work.CopyFrom(took.to_message(timedelta(0)))
         self._answer(result)
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from podium.agent_host.declaration import Declaration, read_manifest
-from podium.agent_host.host import AgentHost, say_where
+from podium.agent_host.host import AgentHost, say_where, software_version
 from podium.cli import emit, require
 from podium.errors import InvalidRequest
+from podium.telemetry.log_lines import log_to
+from podium.telemetry.sending import sending_spans
 
 require("grpc_health", "grpc_reflection")
 
@@ -54,6 +57,13 @@ def run(
         Path | None,
         typer.Option(help="File that remembers what came of writes; without it a restart forgets."),
     ] = None,
+    otlp: Annotated[str, typer.Option(help="HOST:PORT of an OpenTelemetry collector for traces.")] = "",
+    otlp_ca: Annotated[
+        Path | None, typer.Option("--otlp-ca", help="The collector's certificate authority, PEM.")
+    ] = None,
+    traces_file: Annotated[
+        Path | None, typer.Option("--traces-file", help="Append spans of traces to this file, as JSON lines.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Serve one agent until SIGTERM or Ctrl-C; then finish what runs and take nothing new.
@@ -84,7 +94,16 @@ def run(
     def tell(address: str) -> None:
         emit({"address": address, "agent": declaration.name, "version": declaration.version})
 
-    host.run(on_ready=tell if as_json else say_where)
+    log_to(sys.stderr, level="info")
+    with sending_spans(
+        "podium-agent-host",
+        version=software_version(),
+        instance=str(os.getpid()),
+        otlp=otlp,
+        otlp_ca=otlp_ca,
+        file=traces_file,
+    ):
+        host.run(on_ready=tell if as_json else say_where)
 
 
 def _module(place: str) -> Any:

@@ -174,7 +174,7 @@ class AgentHost:
                 Executor(threads=self._threads, waiting=self._waiting),
                 outcomes,
                 admit=admit_conductors if self._credentials is not None else lambda _: None,
-                software_version=_software_version(),
+                software_version=software_version(),
             )
             agent_pb2_grpc.add_AgentServiceServicer_to_server(service, server)
             health_service = health.aio.HealthServicer()  # type: ignore[attr-defined]  # exported without a stub
@@ -241,7 +241,8 @@ def _beside(function: Callable[..., Any], manifest: Path) -> Path:
     return Path(code.co_filename).parent / manifest if code is not None else manifest
 
 
-def _software_version() -> str:
+def software_version() -> str:
+    """Of the Podium that is installed; '' where none is."""
     try:
         return f"podium {version('podium')}"
     except PackageNotFoundError:

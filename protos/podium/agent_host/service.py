@@ -32,6 +32,7 @@ from podium.errors import (
     PodiumError,
 )
 from podium.rpc_status import to_status
+from podium.telemetry import of_metadata, span
 from podium.v1 import agent_pb2, agent_pb2_grpc
 
 _LOG = logging.getLogger(__name__)
@@ -114,8 +115,12 @@ class AgentService(agent_pb2_grpc.AgentServiceServicer):
             if self.draining:
                 raise HostDraining(f"the host stops; {request.agent} was not called", agent=request.agent)
             agent = self._agent(request)
-            inputs = _inputs(request.input_json, agent)
-            output = await self._output(agent, inputs, request.context, context.time_remaining())
+            with span("podium.agent", kind="server", parent=of_metadata(context.invocation_metadata())) as run:
+                run.set("podium.agent", agent.declaration.name)
+                run.set("podium.agent.version", agent.declaration.version)
+                run.set("podium.step.attempt", request.context.attempt)
+                inputs = _inputs(request.input_json, agent)
+                output = await self._output(agent, inputs, request.context, context.time_remaining())
             sha256 = agent.declaration.output_sha256
             return agent_pb2.InvokeResponse(output_json=output, output_schema_sha256=sha256)
 
