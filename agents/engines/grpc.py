@@ -294,6 +294,7 @@ def _judge(endpoint: Endpoint, found: AgentError | NotCalled) -> None:
     cause = found.cause if isinstance(found, NotCalled) else found
     if isinstance(cause, AgentUnreachable) and cause.retry_after is None:
         endpoint.breaker.failed()
+        endpoint.last_failure = cause.message
     elif isinstance(cause, AgentTimeout | AgentUnreachable):
         endpoint.breaker.unsettled()  # the watch tells a slow agent from a host that is gone
     else:
@@ -303,7 +304,7 @@ def _judge(endpoint: Endpoint, found: AgentError | NotCalled) -> None:
 def _left_alone(endpoint: Endpoint, name: str) -> AgentUnreachable:
     pause_s = endpoint.breaker.pause_left_s
     return AgentUnreachable(
-        f"{endpoint.target} failed several times and is left alone for {pause_s:.1f} s",
+        f"{endpoint.target} is left alone for {pause_s:.1f} s after several failures: {endpoint.last_failure}",
         retry_after=timedelta(seconds=pause_s),
         agent=name,
     )

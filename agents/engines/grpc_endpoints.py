@@ -57,6 +57,8 @@ class Endpoint:
         """
         self.target = target
         self.breaker = Breaker(clock_s)
+        self.last_failure = ""
+        """In words."""
         self.in_flight = 0
         self.healthy: bool | None = None
         """As its health service says; None when nobody knows."""

@@ -99,7 +99,9 @@ def unreachable(address: Address, error: PodiumError) -> PodiumError:
         return error
     if "Connection refused" in error.message:
         message, advice = f"nothing listens on {address.target}", error.advice
-    elif any(sign in error.message for sign in ("CERTIFICATE_VERIFY_FAILED", "BAD_SIGNATURE")):
+    elif any(
+        sign in error.message for sign in ("CERTIFICATE_VERIFY_FAILED", "BAD_SIGNATURE", "Hostname Verification")
+    ):
         return ServerNotTrusted.at(address.target, error)
     elif address.machine is not None and "Socket closed" in error.message:
         return CertificateRefused(f"{address.target} hung up on this machine", evidence=[error.message])

@@ -55,3 +55,16 @@ _MISDEEDS: Mapping[str, Callable[[str], Any]] = {
     "wrong": lambda _: {"said": 7},
     "big": lambda argument: output("x" * int(argument)),
 }
+
+
+def count(inputs: Mapping[str, Any], context: CallContext) -> Any:
+    """`relay_count` of the test pack; leaves word that it runs, and waits where the test wants it to."""
+    folder = Path(os.environ["HOSTS_FOLDER"])
+    (folder / f"running-{os.getpid()}").touch()
+    while (folder / f"hold-{context.attempt}").exists() and not context.cancelled.is_set():
+        time.sleep(0.01)
+    return {
+        "words": len(inputs["text"].split()),
+        "confidence_score": 1.0,
+        "sources": [SOURCE | {"kind": "request"}],
+    }

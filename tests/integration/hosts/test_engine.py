@@ -254,17 +254,21 @@ def test_who_gives_up_is_noticed_by_the_agent_and_a_deadline_ends_the_call(tmp_p
 def test_a_host_takes_no_more_than_it_can_do(tmp_path: Path) -> None:
     async def tried(agent: AgentSpec) -> None:
         engine = in_clear()
-        outcomes = await asyncio.gather(
-            *(ask(engine, call(agent, "sleep:0.1", key=f"t/{number}")) for number in range(100)),
-            return_exceptions=True,
-        )
+        calls = [
+            asyncio.create_task(ask(engine, call(agent, f"hold:{tmp_path}", key=f"t/{number}", limit_s=20)))
+            for number in range(100)
+        ]
+        # Two threads, and 64 that wait.
+        await eventually(lambda: sum(one.done() for one in calls) == 34)
+        (tmp_path / "go").touch()
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
         refused = [one for one in outcomes if isinstance(one, BaseException)]
-        assert len(outcomes) - len(refused) == 66  # two threads, and 64 that waited
+        assert len(refused) == 34
         assert all(isinstance(one, AgentUnreachable) and "took no call" in one.message for one in refused)
         await engine.close()
 
     assert HostBusy.retryable
-    with hosting(tmp_path, "--insecure-loopback", "--threads", "2") as host:
+    with hosting(tmp_path / "a", "--insecure-loopback", "--threads", "2") as host:
         asyncio.run(tried(spec(host.address)))
 
 
