@@ -56,9 +56,7 @@ class RevokedTokens:
         before = self._callers.get(caller)
         until = moment if before is None else max(moment, before.until)
         callers = self._callers | {caller: _TakenBack(until=until, epoch=secrets.token_hex(8))}
-        entries = {
-            name: {"until": known.until.isoformat(), "epoch": known.epoch} for name, known in callers.items()
-        }
+        entries = {name: {"until": of.until.isoformat(), "epoch": of.epoch} for name, of in callers.items()}
         write_secret(self._path, json.dumps(entries).encode())
         self._callers = callers
 
@@ -68,7 +66,7 @@ class RevokedTokens:
         return "" if known is None else known.epoch
 
     def covers(self, caller: str, issued: datetime | None) -> bool:
-        """Whether the other issuer's token of that moment was taken back; one that does not say its was, if any."""
+        """Whether the other issuer's token of that moment was taken back, or one without a moment, if any was."""
         known = self._callers.get(caller)
         return known is not None and (issued is None or issued <= known.until)
 
