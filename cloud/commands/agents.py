@@ -237,6 +237,7 @@ def agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
         "requires": list(agent.requires),
         "timeout_ms": agent.timeout.ToMilliseconds(),
         "endpoint": agent.endpoint,
+        "handovers": json.loads(agent.handovers_json or b"[]"),
         "manifest_sha256": agent.manifest_sha256,
         "registered_by": agent.registered_by,
         "register_time": agent.register_time.ToJsonString() if agent.HasField("register_time") else None,

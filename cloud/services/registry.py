@@ -9,6 +9,7 @@ from google.protobuf.duration_pb2 import Duration
 from agents.canonical import canonical_json
 from agents.manifest_text import Finding
 from agents.registry import AgentRegistry, RegisteredAgent
+from agents.spec import AgentSpec
 from cloud.auth.principal import current_principal
 from cloud.registering import Registrar
 from cloud.registrations import Registrations
@@ -20,7 +21,8 @@ _SIDE_EFFECTS = {
     "read": agent_pb2.SIDE_EFFECTS_READ,
     "write": agent_pb2.SIDE_EFFECTS_WRITE,
 }
-_ENDPOINTS = ("address", "endpoint", "url", "card", "base_url")
+_ENDPOINTS = ("url", "card", "base_url")
+"""Settings, by engine, that say where an agent runs; none holds a secret, the form of settings sees to it."""
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -115,7 +117,7 @@ def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
         enabled=agent.enabled,
         weight=agent.weight,
         manifest_sha256=agent.manifest_sha256,
-        endpoint=next((str(spec.settings[key]) for key in _ENDPOINTS if spec.settings.get(key)), ""),
+        endpoint=_endpoint(spec),
     )
     if spec.handovers:
         described.handovers_json = canonical_json([one.model_dump(mode="json") for one in spec.handovers])
@@ -123,6 +125,13 @@ def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
         described.registered_by = agent.registration.by
         described.register_time.FromDatetime(agent.registration.at)
     return described
+
+
+def _endpoint(spec: AgentSpec) -> str:
+    """Where an agent runs; empty when that is here or on a device."""
+    if spec.engine == "grpc":
+        return ",".join(f"grpc://{place}" for place in spec.settings["endpoints"])
+    return next((str(spec.settings[key]) for key in _ENDPOINTS if spec.settings.get(key)), "")
 
 
 def _finding(finding: Finding) -> registry_pb2.ManifestFinding:
