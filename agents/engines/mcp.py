@@ -1,6 +1,7 @@
 """Run a step as a tool of an MCP server: a program started here, or a server over HTTP."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -16,6 +17,9 @@ from agents.engines.foreign import (
 )
 from agents.engines.settings import McpSettings
 from agents.invocation import Invocation
+from agents.sandbox.machine import Machine
+from agents.sandbox.verdicts import failure_of
+from agents.spec import AgentSpec
 from podium.errors import AgentCrashed, AgentError, AgentUnreachable, OutputContractBroken
 
 if TYPE_CHECKING:
@@ -34,18 +38,21 @@ _MAX_SHOWN: Final = 20
 _AWAY: Final = (404, 429, 502, 503, 504)
 """HTTP statuses of a server, or of a proxy before it, that may be there again later."""
 _START_GRACE_S: Final = 1.0
+_LIMIT_SIGNALS: Final = (signal.SIGXCPU, signal.SIGXFSZ)
 
 
 class McpEngine:
     """Keeps one warm session for each agent; its calls share it, and a broken one is replaced at the next call."""
 
-    def __init__(self, environment: Mapping[str, str], misfits: Misfits) -> None:
+    def __init__(self, environment: Mapping[str, str], misfits: Misfits, machine: Machine | None = None) -> None:
         """Start nothing yet.
 
         Args:
             environment: where the variables that manifests name are read from.
             misfits: compares an agent's input schema with that of its tool.
+            machine: how programs are held.
         """
+        self._machine = machine or Machine()
         self._environment = environment
         self._misfits = misfits
         self._sessions: dict[str, McpSession] = {}
@@ -57,6 +64,7 @@ class McpEngine:
         Raises:
             AgentIncompatible: the server has no such tool, or it takes other inputs.
             AgentUnreachable: the server cannot be started or reached, or died during the call.
+            AgentOverLimit: the program used more than its manifest allows, and was ended.
             AgentCrashed: the tool, or the server, says that it failed.
             OutputContractBroken: the result is not one JSON object, or larger than the agent may answer.
         """
@@ -81,7 +89,7 @@ class McpEngine:
         except BaseException as error:
             if not session.usable:
                 self._retire(session)
-            raise _mapped(error, name, session, notes) from error
+            raise _mapped(error, invocation.spec, session, notes) from error
         raw = _raw(result, name)
         server = session.server or "an MCP server"
         place = settings.url or settings.command[0]
@@ -92,6 +100,16 @@ class McpEngine:
             label=f"tool {settings.tool} of {server}",
             location=f"{place}#{settings.tool}",
         )
+
+    async def forget(self, name: str) -> None:
+        """End the sessions of an agent, each after its last call, as when it is disabled or replaced.
+
+        Args:
+            name: the agent, in all its versions.
+        """
+        for key, session in list(self._sessions.items()):
+            if key.startswith(f"{name} "):
+                self._retire(session)
 
     async def close(self) -> None:
         """End every session and every server that was started."""
@@ -142,13 +160,18 @@ class McpEngine:
                 agent=name,
             )
         program = Program(
+            agent=name,
             command=settings.command,
             environment={variable: self._environment[variable] for variable in settings.env},
             cwd=settings.cwd,
+            path=settings.path,
+            network=settings.network,
+            scratch_bytes=settings.scratch_bytes,
+            limits=invocation.spec.limits,
             search_path=self._environment.get("PATH", ""),
             max_message_bytes=message_limit(invocation),
         )
-        return partial(stdio_streams, program, life)
+        return partial(stdio_streams, program, self._machine, life)
 
     def _check(self, invocation: Invocation, wanted: str, tools: "list[Tool]") -> None:
         name = invocation.spec.name
@@ -192,7 +215,7 @@ def _raw(result: "CallToolResult", name: str) -> object:
     return texts[0]
 
 
-def _mapped(error: BaseException, name: str, session: "McpSession", notes: "CallNotes") -> AgentError:
+def _mapped(error: BaseException, spec: AgentSpec, session: "McpSession", notes: "CallNotes") -> AgentError:
     """What went wrong in Podium's words; an error of the Podium tree stays."""
     import httpx2
     from mcp import MCPError
@@ -200,15 +223,17 @@ def _mapped(error: BaseException, name: str, session: "McpSession", notes: "Call
 
     from agents.engines.mcp_stdio import ProgramMissing
 
+    name, life = spec.name, session.life
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if life.verdict.get("kind") == "over":
+        return failure_of(spec, life.verdict)
     if isinstance(error, AgentError):
         return error
-    life = session.life
     if notes.too_large or session.notes.too_large or life.too_large:
         return OutputContractBroken(f"{name} answered more than its manifest allows", agent=name)
-    if life.returncode is not None or life.garbage:
-        return _died(name, life)
+    if life.verdict or life.garbage:
+        return _died(spec, life)
     if isinstance(error, ProgramMissing | httpx2.HTTPError | OSError):
         # TimeoutError is an OSError: the server did not get ready in time.
         return AgentUnreachable(f"the server of {name} cannot be reached: {_words(error)}", agent=name)
@@ -227,14 +252,19 @@ def _words(error: BaseException) -> str:
     return said(error) or type(error).__name__
 
 
-def _died(name: str, life: "ProgramLife") -> AgentError:
-    words = life.last_words()
+def _died(spec: AgentSpec, life: "ProgramLife") -> AgentError:
+    words, verdict, name = life.last_words(), life.verdict, spec.name
     evidence = [f"the end of its stderr: {words}"] if words else []
-    if life.returncode is None:
+    if not verdict:
         return AgentCrashed(
             f"{name} wrote {life.garbage} lines to its stdout that are not MCP", evidence=evidence, agent=name
         )
-    how = f"signal {-life.returncode}" if life.returncode < 0 else f"status {life.returncode}"
+    if verdict.get("signal") in _LIMIT_SIGNALS:
+        return failure_of(spec, verdict)
+    if verdict["kind"] != "crash":
+        why = said(verdict.get("message", verdict["kind"]))
+        return AgentUnreachable(f"the process that watches {name} is lost: {why}", evidence=evidence, agent=name)
+    how = f"signal {verdict['signal']}" if "signal" in verdict else f"status {verdict['status']}"
     return AgentUnreachable(f"the server of {name} ended with {how}", evidence=evidence, agent=name)
 
 

@@ -56,7 +56,7 @@ class McpSession:
     @property
     def usable(self) -> bool:
         """Whether a new call may be made."""
-        return not (self._task.done() or self._stop.is_set() or self.life.ended.is_set())
+        return not (self._task.done() or self._stop.is_set() or self.life.ended.is_set() or self.life.worn)
 
     @property
     def over(self) -> bool:
@@ -95,7 +95,8 @@ class McpSession:
     ) -> CallToolResult:
         NOTES.set(notes)
         client = await asyncio.shield(self._ready)
-        return await client.call_tool(tool, arguments, meta=meta)  # type: ignore[arg-type]  # a typed dict there
+        async with self.life.in_call():
+            return await client.call_tool(tool, arguments, meta=meta)  # type: ignore[arg-type]  # a typed dict there
 
     async def _live(self) -> None:
         NOTES.set(self.notes)
@@ -105,6 +106,7 @@ class McpSession:
                 self.server = _named(client.server_info)
                 self._check(tools)
                 starting.reschedule(None)
+                self.life.started()
                 self._ready.set_result(client)
                 await self._until_told()
         except asyncio.CancelledError:

@@ -13,8 +13,8 @@ from typing import Any
 from agents.canonical import canonical_json, sha256_of
 from agents.engines.settings import ProcessSettings
 from agents.invocation import AgentContext, Invocation
-from agents.sandbox import kernel
-from agents.sandbox.child import Child, ConfinementRefused, Program, WardenLost
+from agents.sandbox.child import Child, Program, WardenLost
+from agents.sandbox.machine import Machine
 from agents.sandbox.verdicts import failure_of, read_answer
 from agents.spec import AgentSpec, ManifestInvalid
 from podium.errors import AgentCrashed, AgentTimeout, AgentUnreachable
@@ -56,15 +56,18 @@ class ProcessEngine:
         """
         self._room = asyncio.Semaphore(max_processes)
         self._waiting = 0
-        self._namespaces = namespaces
-        self._weak_isolation = weak_isolation
+        self.machine = Machine(namespaces=namespaces, weak_isolation=weak_isolation)
+        """How this machine holds agents."""
         self._pools: dict[str, _Pool] = {}
         self._children: set[Child] = set()
         self._timers: dict[Child, asyncio.TimerHandle] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.isolation = ""
+
+    @property
+    def isolation(self) -> str:
         """How agents are held, as `agents.sandbox.confinement` names it; empty before the first."""
+        return self.machine.isolation
 
     async def invoke(self, invocation: Invocation) -> Any:
         """See `Engine.invoke`.
@@ -171,46 +174,12 @@ class ProcessEngine:
         finally:
             self._waiting -= 1
         try:
-            child = await self._started(program, spec)
-        except BaseException as error:
+            child = await self.machine.start(program, spec.limits, agent=spec.name)
+        except BaseException:
             self._room.release()
-            if isinstance(error, WardenLost | ConfinementRefused):
-                raise AgentUnreachable(
-                    f"no process can be started for {spec.name}: {error}", agent=spec.name
-                ) from error
             raise
         self._children.add(child)
         return child
-
-    async def _started(self, program: Program, spec: AgentSpec) -> Child:
-        if self._namespaces:
-            try:
-                child = await Child.start(program, spec.limits, namespaces=True)
-            except ConfinementRefused as error:
-                _LOG.warning("this machine allows no namespaces, agents are isolated less: %s", error)
-                self._namespaces = False
-            else:
-                self._tell(child)
-                return child
-        if os.geteuid() != 0:
-            if not self._weak_isolation:
-                raise AgentUnreachable(
-                    f"{spec.name} is not started: this machine refuses namespaces to this user, so the agent "
-                    "could read every file that the server can",
-                    next_step="Allow unprivileged user namespaces, run the server as root, or accept it with the "
-                    "setting agent_weak_isolation.",
-                    agent=spec.name,
-                )
-            # The agent will be the same user as this server: nobody may read the server's environment or memory.
-            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        child = await Child.start(program, spec.limits, namespaces=False)
-        self._tell(child)
-        return child
-
-    def _tell(self, child: Child) -> None:
-        if not self.isolation:
-            self.isolation = child.isolation
-            _LOG.info("agents' processes: %s, system calls filtered: %s", child.isolation, child.filtered)
 
     def _make_room(self) -> None:
         """End the process that has been idle for longest."""

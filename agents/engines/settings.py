@@ -92,8 +92,14 @@ class McpSettings(ForeignSettings):
     """Program and arguments; it speaks MCP on its stdin and stdout."""
     env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
     """Names of the environment variables that the program sees; it sees no others."""
+    path: str | None = None
+    """Absolute folder with the program's own code, which it may read."""
     cwd: str | None = None
-    """Its working folder; one of its own, removed at the end, when unset."""
+    """Absolute folder that it starts in and may read; one of its own, removed at the end, when unset."""
+    network: bool = False
+    """The program may open sockets."""
+    scratch_bytes: int = Field(default=2**26, ge=2**16)
+    """How much the program may write into its own folder."""
     url: str | None = None
     """Streamable HTTP endpoint."""
 
@@ -102,12 +108,17 @@ class McpSettings(ForeignSettings):
     def _secured(cls, url: str | None) -> str | None:
         return None if url is None else _secured_url(url)
 
+    @field_validator("path", "cwd")
+    @classmethod
+    def _absolute(cls, path: str | None) -> str | None:
+        return _from_the_root(path)
+
     @model_validator(mode="after")
     def _one_way_to_the_server(self) -> Self:
         if bool(self.command) == (self.url is not None):
             raise ValueError("give either `command` or `url`")
-        if self.url is not None and (self.env or self.cwd):
-            raise ValueError("`env` and `cwd` are for a `command`")
+        if self.url is not None and (self.env or self.cwd or self.path or self.network):
+            raise ValueError("`env`, `path`, `cwd` and `network` are for a `command`")
         if self.command and (self.token_env or self.ca_file):
             raise ValueError("`token_env` and `ca_file` are for a `url`; name variables of a `command` in `env`")
         return self
@@ -134,9 +145,7 @@ class ProcessSettings(EngineSettings):
     @field_validator("path")
     @classmethod
     def _absolute(cls, path: str | None) -> str | None:
-        if path is not None and not path.startswith("/"):
-            raise ValueError("the folder is given from / on; a server has no folder that others know of")
-        return path
+        return _from_the_root(path)
 
     @model_validator(mode="after")
     def _one_program(self) -> Self:
@@ -252,6 +261,12 @@ def check_settings(engine: str, settings: Mapping[str, Any]) -> None:
     if engine not in SETTINGS:
         raise ValueError(f"there is no engine {engine!r}; there are {sorted(SETTINGS)}")
     SETTINGS[engine].model_validate(dict(settings))
+
+
+def _from_the_root(path: str | None) -> str | None:
+    if path is not None and not path.startswith("/"):
+        raise ValueError("the folder is given from / on; a server has no folder that others know of")
+    return path
 
 
 def _secured_url(url: str) -> str:

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,6 +54,10 @@ class Program:
     """Where the agent's own code lies; it may read it."""
     network: bool = False
     scratch_bytes: int
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    """All the variables it sees, besides HOME and TMPDIR, its own folder; what suits a function when None."""
+    cwd: Path | None = None
+    """Where it starts, and may read; its own folder when None."""
 
 
 class Child:
@@ -73,8 +77,17 @@ class Child:
         self.agent_pid = 0
 
     @classmethod
-    async def start(cls, program: Program, limits: Limits, *, namespaces: bool) -> Self:
+    async def start(
+        cls, program: Program, limits: Limits, *, namespaces: bool, streams: tuple[int, ...] = ()
+    ) -> Self:
         """Start a warden and its agent's process, and wait until the agent is confined.
+
+        Args:
+            program: What runs.
+            limits: What it may use.
+            namespaces: Whether it is confined by them.
+            streams: Ends of pipes that become the agent's stdin, stdout and stderr, for a program that the server
+                speaks with itself (`agents.sandbox.resident`); without them, there are calls.
 
         Raises:
             ConfinementRefused: the kernel does not allow it; without namespaces it may.
@@ -85,7 +98,7 @@ class Child:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", "-S", "-c", _PROGRAM, str(_IMPORTED_FROM),
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-                env={}, cwd="/", start_new_session=True,
+                env={}, cwd="/", start_new_session=True, pass_fds=streams,
             )  # fmt: skip
         except OSError as error:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -93,7 +106,7 @@ class Child:
         child = cls(process, scratch)
         try:
             async with asyncio.timeout(_STARTS_WITHIN_S):
-                await child._send(message(_start_message(program, limits, scratch, namespaces=namespaces)))
+                await child._send(message(_start_message(program, limits, scratch, namespaces, streams)))
                 ready, _ = await child._reply(0)
         except TimeoutError as error:
             await child.close()
@@ -123,18 +136,35 @@ class Child:
         await self._send(message(header, request))
         return await self._reply(max_output_bytes)
 
+    def tell(self, header: Mapping[str, Any]) -> None:
+        """Say something to the warden of a program that stays; `hear` has its answers."""
+        self._in.write(message(header))
+
+    async def hear(self) -> dict[str, Any]:
+        """What the warden of a program that stays says next.
+
+        Raises:
+            WardenLost: it is gone.
+        """
+        return (await self._reply(0))[0]
+
     @property
     def alive(self) -> bool:
         """Whether the warden runs."""
         return self._process.returncode is None
 
-    async def close(self) -> None:
-        """End the agent with all it started, then the warden; remove what they left on disk."""
+    async def close(self, *, drain: bool = True) -> None:
+        """End the agent with all it started, then the warden; remove what they left on disk.
+
+        Args:
+            drain: Read what the warden still says; False when somebody else does (`hear`).
+        """
         # The warden ends its agent when this closes; only it can find all that the agent has started.
         self._in.close()
         try:
             async with asyncio.timeout(_ENDS_WITHIN_S):
-                await self._drain()
+                if drain:
+                    await self._drain()
                 await self._process.wait()
         except TimeoutError:
             _LOG.error("the warden of process %d does not end and is killed", self.agent_pid)
@@ -170,9 +200,11 @@ class Child:
             raise WardenLost("it ended without a word") from error
 
 
-def _start_message(program: Program, limits: Limits, scratch: Path, *, namespaces: bool) -> Mapping[str, Any]:
+def _start_message(
+    program: Program, limits: Limits, scratch: Path, namespaces: bool, streams: tuple[int, ...]
+) -> Mapping[str, Any]:
     installed = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    folder = [str(program.folder)] if program.folder is not None else []
+    folder = [str(place) for place in (program.folder, program.cwd) if place is not None]
     visible = [os.path.realpath(place) for place in (sys.prefix, sys.base_prefix)]
     if program.command:
         visible.append(os.path.dirname(program.command[0]))
@@ -183,7 +215,9 @@ def _start_message(program: Program, limits: Limits, scratch: Path, *, namespace
         "command": list(program.command),
         "visible": [*visible, *folder],
         "python_path": [*folder, *dict.fromkeys(installed)],
-        "environment": _ENVIRONMENT,
+        "environment": _ENVIRONMENT if program.environment is None else dict(program.environment),
+        "folder": str(program.cwd or ""),
+        "streams": list(streams),
         "network": program.network,
         "namespaces": namespaces,
         "scratch": str(scratch),

@@ -61,8 +61,11 @@ class Confinement:
     """How large one of its files may be; with a mount namespace, all of them."""
     cpu_seconds: float
     memory_bytes: int
+    """Private memory that the kernel gives each of its processes at most."""
     max_processes: int
     network: bool
+    folder: str = ""
+    """Where it starts; its scratch when empty."""
 
 
 def user_of_warden(warden_pid: int) -> int:
@@ -111,6 +114,8 @@ def confine(how: Confinement, *, warden_pid: int) -> bool:
         for place in how.visible:
             if not os.access(place, os.R_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, f"an agent's user may not read {place}; everybody must")
+    if how.folder:
+        os.chdir(how.folder)
     kernel.drop_capabilities()
     # Changing the user clears it, so it stands here. Should the warden die, so does this process.
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.sandbox import confinement
-from agents.sandbox.process_tree import tree_use
+from agents.sandbox.process_tree import TreeUse, tree_use
+
+
+SIGNALLED = 128
+"""An exit status above this is that much more than the signal that ended the program, as shells have it."""
 
 
 class Ended(Exception):
@@ -25,21 +29,28 @@ class Agent:
     """The agent's process as the warden holds it."""
 
     pid: int
-    requests: int
-    answers: int
-    noise: int
+    """Its first process."""
+    requests: int = -1
+    answers: int = -1
+    noise: int = -1
     """What it prints."""
     max_processes: int
     memory_bytes: int
     cpu_seconds: float
     keeps_processes: bool
     """A program may keep some of its own from call to call; a function may leave none behind."""
+    behind_init: bool = False
+    """Its first process is ours: it waits for orphans, as the first of a pid namespace has to."""
     served: bool = False
     """It has answered a call; before that, what it writes or that it ends is its answer to the first."""
     noise_bytes: int = 0
     peak_bytes: int = 0
     status: int | None = None
     """As os.waitpid says, once it is over."""
+
+    def use(self) -> TreeUse:
+        """What all its processes use now."""
+        return tree_use(os.getpid(), ours=self.pid if self.behind_init else None)
 
     def gone(self) -> bool:
         """Whether the process has ended; reaps it and every orphan that came to the warden."""
@@ -57,14 +68,14 @@ class Agent:
     def freeze(self) -> None:
         """Between two calls nothing of it runs, whatever threads or processes it has left."""
         frozen: set[int] = set()
-        while fresh := set(tree_use(os.getpid()).pids) - frozen:
+        while fresh := set(self.use().pids) - frozen:
             for pid in fresh:
                 _signal(pid, signal.SIGSTOP)
             frozen |= fresh
 
     def thaw(self) -> None:
         """It runs on."""
-        for pid in tree_use(os.getpid()).pids:
+        for pid in self.use().pids:
             _signal(pid, signal.SIGCONT)
 
     def crash(self) -> Ended:
@@ -72,7 +83,10 @@ class Agent:
         status = self.status or 0
         if os.WIFSIGNALED(status):
             return Ended("crash", signal=os.WTERMSIG(status), peak_bytes=self.peak_bytes)
-        return Ended("crash", status=os.WEXITSTATUS(status), peak_bytes=self.peak_bytes)
+        code = os.WEXITSTATUS(status)
+        if self.behind_init and code > SIGNALLED:
+            return Ended("crash", signal=code - SIGNALLED, peak_bytes=self.peak_bytes)
+        return Ended("crash", status=code, peak_bytes=self.peak_bytes)
 
 
 def killer(agent: Agent, isolation: str) -> Callable[[], None]:

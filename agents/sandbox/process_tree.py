@@ -22,11 +22,13 @@ class TreeUse:
     """Theirs and that of children they have waited for."""
 
 
-def tree_use(root: int) -> TreeUse:
+def tree_use(root: int, *, ours: int | None = None) -> TreeUse:
     """What the descendants of `root` use. Who vanishes meanwhile is left out.
 
     Args:
         root: A process whose orphaned descendants come back to it, or that has none.
+        ours: One of them that only does a service for the others: of it, nothing counts but the processor time of
+            children that it has waited for.
     """
     pids: list[int] = []
     tasks, memory, ticks = 0, 0, 0
@@ -38,8 +40,8 @@ def tree_use(root: int) -> TreeUse:
         except (FileNotFoundError, ProcessLookupError):
             continue
         # Numbered as in proc(5), less three: state 3, utime 14 … cstime 17, num_threads 20, rss 24.
-        ticks += sum(map(int, fields[11:15]))
-        if fields[0] in (b"Z", b"X"):
+        ticks += sum(map(int, fields[13:15] if pid == ours else fields[11:15]))
+        if fields[0] in (b"Z", b"X") or pid == ours:
             continue
         pids.append(pid)
         tasks += int(fields[17])

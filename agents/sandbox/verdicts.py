@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from agents.engines.settings import ProcessSettings
+from agents.engines.settings import SETTINGS
 from agents.spec import AgentSpec
 from podium.errors import AgentCrashed, AgentError, AgentOverLimit, AgentTimeout, OutputContractBroken
 
@@ -66,7 +66,7 @@ def _own_error(spec: AgentSpec, error: Mapping[str, Any]) -> AgentError:
 
 def _allowed(spec: AgentSpec, limit: str) -> str:
     if limit == "scratch_bytes":
-        return str(ProcessSettings.model_validate(dict(spec.settings)).scratch_bytes)
+        return str(getattr(SETTINGS[spec.engine].model_validate(dict(spec.settings)), limit))
     return str(getattr(spec.limits, limit))
 
 

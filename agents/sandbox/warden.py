@@ -14,12 +14,16 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agents.sandbox import confinement, kernel, runner
+from agents.sandbox import confinement, init, kernel, runner
 from agents.sandbox.call import Call
 from agents.sandbox.frames import StreamEnded, message, read_message, write_all
 from agents.sandbox.held import Agent, Ended, killer
+from agents.sandbox.residence import Residence
 
 _SERVER_IN, _SERVER_OUT = 0, 1
+
+Fds = tuple[int, int, int, int]
+"""The agent's: where it reads, writes and prints, and where it says that it is confined."""
 
 
 def main() -> None:
@@ -33,10 +37,14 @@ def main() -> None:
     agent: Agent | None = None
     kill: Callable[[], None] = _nothing
     try:
-        agent, ready = _start(start)
+        how = _confinement(start)
+        agent, ready = _start(start, how)
         kill = killer(agent, ready["isolation"])
         _say(ready)
-        _serve(agent)
+        if start["streams"]:
+            Residence(agent, how, server_in=_SERVER_IN, server_out=_SERVER_OUT).watch()
+        else:
+            _serve(agent)
     except Ended as ended:
         _say(ended.reply)
     except (StreamEnded, BrokenPipeError):
@@ -58,53 +66,72 @@ def _say(reply: Mapping[str, Any], payload: bytes = b"") -> None:
         write_all(_SERVER_OUT, message(reply, payload))
 
 
-def _start(start: Mapping[str, Any]) -> tuple[Agent, dict[str, Any]]:
+def _confinement(start: Mapping[str, Any]) -> confinement.Confinement:
     isolation = _isolate(namespaces=start["namespaces"])
+    # A program that stays is ended by what is measured. The kernel, which only refuses, stands further back: such a
+    # program might go on without the memory and say something else.
+    room = 2 if start["streams"] else 1
     how = confinement.Confinement(
         isolation=isolation,
         visible=tuple(start["visible"]),
         scratch=start["scratch"],
         scratch_bytes=start["scratch_bytes"],
         cpu_seconds=start["cpu_seconds"],
-        memory_bytes=start["memory_bytes"],
+        memory_bytes=room * start["memory_bytes"],
         max_processes=start["max_processes"],
         network=start["network"],
+        folder=start["folder"],
     )
     if isolation == confinement.OTHER_USER:
         user = confinement.user_of_warden(os.getpid())
         os.chown(how.scratch, user, user)
-    requests_read, requests = os.pipe()
-    answers, answers_write = os.pipe()
-    noise, noise_write = os.pipe()
-    told, telling = os.pipe()
-    warden_pid = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        # No way out of here but these two: an error must not run on as a second warden.
-        try:
-            _be_the_agent(start, how, warden_pid, (requests_read, answers_write, noise_write, telling))
-        finally:
-            os._exit(1)
-    for fd in (requests_read, answers_write, noise_write, telling):
-        os.close(fd)
+    return how
+
+
+def _start(start: Mapping[str, Any], how: confinement.Confinement) -> tuple[Agent, dict[str, Any]]:
+    isolation, streams = how.isolation, start["streams"]
     agent = Agent(
-        pid=pid,
-        requests=requests,
-        answers=answers,
-        noise=noise,
+        pid=0,
         max_processes=how.max_processes,
-        memory_bytes=how.memory_bytes,
+        memory_bytes=start["memory_bytes"],
         cpu_seconds=how.cpu_seconds,
         keeps_processes=bool(start["command"]),
+        # A single process is first and only; it cannot have orphans.
+        behind_init=bool(streams) and isolation in confinement.NAMESPACED and how.max_processes > 1,
     )
+    if streams:
+        reads, writes, prints = map(_low, streams)
+    else:
+        reads, agent.requests = os.pipe()
+        agent.answers, writes = os.pipe()
+        agent.noise, prints = os.pipe()
+    told, telling = os.pipe()
+    warden_pid = os.getpid()
+    agent.pid = os.fork()
+    if agent.pid == 0:
+        # No way out of here but these two: an error must not run on as a second warden.
+        try:
+            _be_the_agent(start, how, warden_pid, (reads, writes, prints, telling), below_init=agent.behind_init)
+        finally:
+            os._exit(1)
+    for fd in (reads, writes, prints, telling):
+        os.close(fd)
     with os.fdopen(told, "rb") as file:
         said = json.loads(file.read() or b'{"refused": "it ended while it was being confined"}')
     if refused := said.get("refused"):
         killer(agent, isolation)()
         raise Ended("refused", isolation=isolation, message=refused)
-    for fd in (requests, answers, noise):
-        os.set_blocking(fd, False)
-    return agent, {"kind": "ready", "isolation": isolation, "filtered": said["filtered"], "pid": pid}
+    if not streams:
+        for fd in (agent.requests, agent.answers, agent.noise):
+            os.set_blocking(fd, False)
+    return agent, {"kind": "ready", "isolation": isolation, "filtered": said["filtered"], "pid": agent.pid}
+
+
+def _low(fd: int) -> int:
+    """The same with a small number: the agent closes those up to 256, and a busy server's may be above."""
+    low = os.dup(fd)
+    os.close(fd)
+    return low
 
 
 def _isolate(*, namespaces: bool) -> str:
@@ -124,7 +151,7 @@ def _isolate(*, namespaces: bool) -> str:
 
 
 def _be_the_agent(
-    start: Mapping[str, Any], how: confinement.Confinement, warden_pid: int, fds: tuple[int, int, int, int]
+    start: Mapping[str, Any], how: confinement.Confinement, warden_pid: int, fds: Fds, *, below_init: bool
 ) -> None:
     requests, answers, noise, telling = fds
     try:
@@ -143,6 +170,8 @@ def _be_the_agent(
     folder = confinement.SCRATCH if how.isolation in confinement.NAMESPACED else how.scratch
     os.environ.clear()
     os.environ.update({**start["environment"], "HOME": folder, "TMPDIR": folder})
+    if below_init and (program := os.fork()):
+        init.run_below(program)
     if command:
         os.closerange(3, 256)
         os.execve(command[0], command, dict(os.environ))  # noqa: S606 - what the manifest names

@@ -46,10 +46,8 @@ def die(_: dict[str, Any]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_once(arguments: dict[str, Any]) -> CallToolResult:
-    mark = Path(arguments["marks"])
-    if not mark.exists():
-        mark.write_text(str(os.getpid()))
+def die_unmarked(arguments: dict[str, Any]) -> CallToolResult:
+    if not Path(arguments["marks"]).exists():
         sys.stderr.write(f"about to die, {os.environ.get('ATLAS_TOKEN', '')}\n")
         sys.stderr.flush()
         die(arguments)
@@ -63,8 +61,9 @@ def forge(arguments: dict[str, Any]) -> CallToolResult:
 
 def spawn(arguments: dict[str, Any]) -> CallToolResult:
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
-    children = [subprocess.Popen(sleep, start_new_session=own) for own in (False, True)]
-    return population(arguments, pids=[os.getpid(), *(child.pid for child in children)])
+    for own in (False, True):
+        subprocess.Popen(sleep, start_new_session=own)
+    return population(arguments)
 
 
 def lone_text(words: str) -> CallToolResult:
@@ -78,18 +77,28 @@ TOOLS: dict[str, Any] = {
     "not_a_number": lambda _: lone_text('{"population": NaN}'),
     "fail": lambda _: CallToolResult(content=text("no such city " * 100), is_error=True),
     "die": die,
-    "die_once": die_once,
+    "die_unmarked": die_unmarked,
     "huge": lambda given: population(given, text="x" * 20_000_000),
+    "unknown_field": lambda given: population(given, approved=True),
+    "deep": lambda _: lone_text('{"population": 1, "extra": ' + "[" * 500 + "]" * 500 + "}"),
     "picture": lambda _: CallToolResult(content=[ImageContent(type="image", data="AAAA", mime_type="image/png")]),
     "forge": forge,
     "environment": lambda given: population(given, names=sorted(os.environ), folder=str(Path.cwd())),
     "spawn": spawn,
-    "slow": lambda given: population(given, pids=[os.getpid()]),
+    "slow": population,
+    "hang": population,
+    "chatter": population,
 }
 
 
-async def call(params: CallToolRequestParams) -> CallToolResult:
+async def call(params: CallToolRequestParams, context: Any) -> CallToolResult:
     arguments = params.arguments or {}
+    if params.name == "hang":
+        await asyncio.sleep(3600)
+    while params.name == "chatter":
+        await context.session.send_progress_notification(
+            "t", 1, message="and another thing, " * 500, related_request_id=str(context.request_id)
+        )
     if params.name == "slow":
         await asyncio.sleep(arguments.get("seconds", 0.2))
     result: CallToolResult = TOOLS[params.name](arguments)
@@ -103,8 +112,8 @@ def server() -> Server[Any]:
             tools=[*tools, Tool(name="other_inputs", description="x", input_schema=OTHER_INPUT)]
         )
 
-    async def call_tool(_context: Any, params: CallToolRequestParams) -> CallToolResult:
-        return await call(params)
+    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        return await call(params, context)
 
     return Server("atlas", version="3.1", on_list_tools=list_tools, on_call_tool=call_tool)
 

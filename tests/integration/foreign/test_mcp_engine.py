@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from agents.engines.foreign import AgentIncompatible
 from agents.engines.mcp import McpEngine
 from agents.invocation import Invocation
+from agents.sandbox import confinement
 from cloud.engines import certain_misfits
 from podium.errors import AgentCrashed, AgentError, AgentTimeout, AgentUnreachable, OutputContractBroken
 from tests.integration.foreign.calls import invocation, nothing_left, process, violations
@@ -26,7 +28,7 @@ ENVIRONMENT = {
     "ATLAS_TOKEN": "secret-of-the-test",
     "OTHER": "not passed on",
 }
-STDIO = {"command": SERVER, "env": ["PYTHONPATH", "ATLAS_TOKEN"]}
+STDIO = {"command": SERVER, "env": ["PYTHONPATH", "ATLAS_TOKEN"], "path": str(ROOT)}
 
 
 def run(work: Callable[[McpEngine], Awaitable[Any]], environment: Mapping[str, str] = ENVIRONMENT) -> Any:
@@ -62,6 +64,14 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Any]
         "tests.fakes.mcp_server", "--http", str(port_file), "--token", "secret-of-the-test", port_file=port_file
     ):
         yield {"url": f"http://127.0.0.1:{port_file.read_text()}/mcp", "token_env": "ATLAS_TOKEN"}
+
+
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """A folder that everybody may enter; the server runs as somebody else where it can."""
+    with tempfile.TemporaryDirectory(prefix="podium-shown-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @pytest.fixture(params=["stdio", "http"])
@@ -121,8 +131,10 @@ def test_every_way_to_fail_has_its_type(
     assert len(caught.value.message) < 600
 
 
-def test_a_server_that_is_killed_in_the_middle_is_replaced_and_the_retry_succeeds(tmp_path: Path) -> None:
-    made = stdio_call("die_once", {"city": "Xi'an", "marks": str(tmp_path / "mark")})
+def test_a_server_that_is_killed_in_the_middle_is_replaced_and_the_retry_succeeds(shown: Path) -> None:
+    mark = shown / "mark"
+    inputs = {"city": "Xi'an", "marks": str(mark)}
+    made = stdio_call("die_unmarked", inputs, settings={"cwd": str(shown)})
 
     async def twice(engine: McpEngine) -> Any:
         with pytest.raises(AgentUnreachable, match="signal 9") as caught:
@@ -131,6 +143,7 @@ def test_a_server_that_is_killed_in_the_middle_is_replaced_and_the_retry_succeed
         [words] = caught.value.evidence
         assert "about to die" in words
         assert "secret-of-the-test" not in words
+        mark.touch()
         return await engine.invoke(made)
 
     assert run(twice)["population"] == 5000
@@ -171,13 +184,15 @@ def test_a_http_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
 
 def test_a_hanging_tool_times_out_and_its_server_is_ended(way: Mapping[str, Any]) -> None:
     async def work(engine: McpEngine) -> None:
-        warm = await engine.invoke(stdio_call("slow", {"city": "A", "seconds": 0}, way=way))
+        await engine.invoke(stdio_call("slow", {"city": "A", "seconds": 0}, way=way))
+        first = _started()
         began = time.monotonic()
         with pytest.raises(AgentTimeout, match="within 1 s"):
             await engine.invoke(stdio_call("slow", {"city": "A", "seconds": 600}, way=way, seconds=1))
         assert time.monotonic() - began < 1.5
         if way is STDIO:
-            await _gone(warm["pids"])
+            assert first
+            await _gone(first)
         assert (await engine.invoke(stdio_call("lookup", way=way)))["population"] == 6000
 
     run(work)
@@ -195,21 +210,22 @@ def test_a_slow_neighbour_of_a_hanging_call_still_gets_its_answer() -> None:
 
 
 def test_calls_share_one_warm_server_and_run_at_once() -> None:
-    async def work(engine: McpEngine) -> list[Any]:
+    async def work(engine: McpEngine) -> None:
         await engine.invoke(stdio_call("lookup"))
+        first = _started()
         began = time.monotonic()
         calls = (engine.invoke(stdio_call("slow", {"city": "A", "seconds": 1})) for _ in range(5))
-        outputs = await asyncio.gather(*calls)
+        await asyncio.gather(*calls)
         assert time.monotonic() - began < 3
-        return outputs
+        assert _started() == first
 
-    assert len({output["pids"][0] for output in run(work)}) == 1
+    run(work)
 
 
 def test_a_program_sees_named_variables_only_and_a_folder_of_its_own() -> None:
     output = call("environment")
-    assert set(output["names"]) <= {"ATLAS_TOKEN", "PYTHONPATH", "LC_CTYPE"}
-    assert "podium-mcp-" in output["folder"]
+    assert set(output["names"]) <= {"ATLAS_TOKEN", "PYTHONPATH", "LC_CTYPE", "HOME", "TMPDIR"}
+    assert output["folder"] == confinement.SCRATCH or "podium-agent-" in output["folder"]
     assert not Path(output["folder"]).exists()
 
 
@@ -217,11 +233,20 @@ def test_a_server_and_what_it_started_end_with_the_engine() -> None:
     pids: list[int] = []
 
     async def work(engine: McpEngine) -> None:
-        pids.extend((await engine.invoke(stdio_call("spawn")))["pids"])
-        assert all(psutil.pid_exists(pid) for pid in pids)
+        await engine.invoke(stdio_call("spawn"))
+        pids.extend(_started())
+        assert len(pids) >= 4  # warden, server and its two children
 
     run(work)
     asyncio.run(_gone(pids))
+
+
+def _started() -> list[int]:
+    """Wardens below this process, and what they hold."""
+    me = psutil.Process()
+    wardens = [child for child in me.children() if "agents.sandbox.warden" in " ".join(child.cmdline())]
+    held = [child for warden in wardens for child in warden.children(recursive=True)]
+    return sorted(process.pid for process in (*wardens, *held))
 
 
 async def _gone(pids: list[int]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.fakes.stage import stage
 from tests.integration.foreign.calls import nothing_left, process
 from tests.integration.server import ROOT
 
-MCP = {"command": [sys.executable, "-m", "tests.fakes.mcp_server"], "env": ["PYTHONPATH"], "tool": "die_once"}
+MCP = {"command": [sys.executable, "-m", "tests.fakes.mcp_server"], "env": ["PYTHONPATH"], "tool": "die_unmarked"}
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{ROOT / 'protos'}"}
 
 
@@ -59,12 +60,34 @@ def check(state: TaskState, attempts: int) -> None:
     assert next(iter(state.steps)).attempts == attempts
 
 
-def test_a_killed_mcp_server_is_started_again(tmp_path: Path) -> None:
-    async def work() -> TaskState:
-        return await perform("mcp", McpEngine(ENVIRONMENT, certain_misfits), MCP, tmp_path / "mark")
+class _Marking:
+    """Leaves the mark that the server looks for, once it has died; the server itself may write nowhere."""
 
-    check(asyncio.run(work()), attempts=2)
-    assert (tmp_path / "mark").exists()
+    def __init__(self, engine: McpEngine, mark: Path) -> None:
+        self._engine = engine
+        self._mark = mark
+
+    async def invoke(self, invocation: Any) -> Any:
+        if invocation.context.attempt > 1:
+            self._mark.touch()
+        return await self._engine.invoke(invocation)
+
+    async def close(self) -> None:
+        await self._engine.close()
+
+
+def test_a_killed_mcp_server_is_started_again() -> None:
+    # Not below pytest's own folder, which nobody but its owner may enter.
+    with tempfile.TemporaryDirectory(prefix="podium-shown-") as name:
+        Path(name).chmod(0o755)
+        mark = Path(name) / "mark"
+
+        async def work() -> TaskState:
+            engine = _Marking(McpEngine(ENVIRONMENT, certain_misfits), mark)
+            return await perform("mcp", engine, MCP | {"path": str(ROOT), "cwd": name}, mark)
+
+        check(asyncio.run(work()), attempts=2)
+        assert mark.exists()
 
 
 @pytest.mark.parametrize("way", ["jsonrpc", "grpc"])
