@@ -45,7 +45,7 @@ def _fetchers(play: Stage) -> list[str]:
 def test_a_task_keeps_the_version_it_began_with() -> None:
     async def scenario() -> None:
         seen = set()
-        for _ in range(12):
+        for _ in range(30):
             play = _stage(output(text="t"))
             state = await play.perform()
             assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
