@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint with one answer to everything: `python -m tests.fakes.scripted_model PORT ANSWER`."""
+"""An OpenAI-compatible endpoint with one answer: `python -m tests.fakes.scripted_model PORT ANSWER`."""
 
 import json
 import sys
