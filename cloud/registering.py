@@ -238,7 +238,9 @@ def _about_trial(report: ValidationReport) -> Iterator[Finding]:
         message = f"there was time for {report.answered + refused} trial inputs only"
         yield Finding(code="TRIAL_CUT_SHORT", message=message, fatal=False)
     for one in report.drift:
-        yield Finding(code=one.kind, message=f"{one.place} {one.message}", fatal=False)
+        # A place in the output, "$.cities": no path of a manifest begins so.
+        message = f"{one.message} (in {one.times} outputs)"
+        yield Finding(code=one.kind, message=message, path=one.place, fatal=False)
 
 
 def trial_settings(count: int, seconds: float, call_limit_s: float) -> TrialSettings:

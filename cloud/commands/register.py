@@ -36,12 +36,8 @@ def register(
     file: Annotated[Path, typer.Option("--file", help="The manifest, YAML.", show_default=False)],
     engine: Annotated[str, typer.Option(help="Takes the place of the manifest's engine.")] = "",
     model: Annotated[str, typer.Option(help="Takes the place of settings.model.")] = "",
-    lint_only: Annotated[
-        bool, typer.Option("--lint-only", help="Only look it over, without a server.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Look it over and try it; keep nothing.")
-    ] = False,
+    lint_only: Annotated[bool, typer.Option("--lint-only", help="Only look it over, without a server.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look it over and try it; keep nothing.")] = False,
     trial_count: Annotated[int, typer.Option(min=0, max=10_000, help="Inputs to try; the server's when 0.")] = 0,
     server: ServerOption = None,
     ca: CaOption = None,
@@ -116,7 +112,8 @@ def _show_response(
         return
     console = Console(highlight=False)
     for finding in further:
-        console.print(Text.assemble((finding.code, "yellow"), f" {finding.message}"))
+        path = f" {finding.path}:" if finding.path else ""
+        console.print(Text.assemble((finding.code, "yellow"), f"{path} {finding.message}"))
     agent = response.agent
     tried = f"answered {response.answered} trial inputs and refused {response.refused}"
     done = "registered" if kept else "could be registered"

@@ -192,9 +192,11 @@ def _tried_there(client: "Client", described: "agent_pb2.AgentDescription", coun
         answered=response.answered,
         refused={"any code": response.refused} if response.refused else {},
         skipped=reasons.get("TRIAL_SKIPPED", ""),
-        drift=[{"kind": "TRIAL_CUT_SHORT", "place": "$", "message": reasons["TRIAL_CUT_SHORT"], "times": 1}]
-        if "TRIAL_CUT_SHORT" in reasons
-        else (),
+        drift=[
+            {"kind": one.code, "place": one.path or "$", "message": one.message, "times": None}
+            for one in response.findings
+            if one.code == "TRIAL_CUT_SHORT" or one.path.startswith("$")
+        ],
         seconds=time.perf_counter() - began_s,
     )
 
@@ -243,10 +245,8 @@ def _show(outcomes: Sequence[_Outcome]) -> None:
     console.print(table)
     for outcome in outcomes:
         for one in outcome.drift:
-            console.print(
-                f"{outcome.agent}: {one['kind']} {one['place']}: {one['message']} ({one['times']} times)",
-                markup=False,
-            )
+            times = f" ({one['times']} times)" if one["times"] is not None else ""
+            console.print(f"{outcome.agent}: {one['kind']} {one['place']}: {one['message']}{times}", markup=False)
         for line in outcome.violations:
             console.print(f"{outcome.agent}: {line}", markup=False)
     minutes = sum(outcome.seconds for outcome in outcomes) / 60

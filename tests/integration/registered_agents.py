@@ -17,6 +17,10 @@ def joined(inputs: Mapping[str, Any], context: AgentContext) -> Mapping[str, Any
     return {"cities": "Zurich, Geneva", "confidence_score": 1.0, "sources": [_SOURCE]}
 
 
+def pointed(inputs: Mapping[str, Any], context: AgentContext) -> Mapping[str, Any]:
+    return {"cities": 2.0, "confidence_score": 1.0, "sources": [_SOURCE]}
+
+
 def asleep(inputs: Mapping[str, Any], context: AgentContext) -> Mapping[str, Any]:
     time.sleep(3)  # longer than the trial that the test allows
     return cities(inputs, context)

@@ -264,6 +264,24 @@ def test_the_commands(server: Running, tmp_path: Path) -> None:
     assert [agent["answered"] for agent in there.json["agents"]] == [6, 6]
 
 
+def test_types_that_drift_are_named_where_the_agent_is_tried(server: Running, tmp_path: Path) -> None:
+    reach = ("--server", server.address)
+    counting = manifest("pointed", name="city_counter")
+    counting["output_schema"]["properties"]["cities"] = {"type": "integer", "minimum": 0}
+    file = tmp_path / "city_counter.yaml"
+    file.write_text(_text(counting))
+    kept = podium("register", "--file", str(file), "--trial-count", "2", *reach)
+    assert kept.status == 0
+    assert "INTEGER_WITH_POINT $.cities: is declared an integer and came with a decimal point" in " ".join(
+        kept.out.split()
+    )
+    (told,) = podium("validate", "city_counter", "--count", "2", *reach, "--json").json["agents"]
+    (drift,) = told["drift"]
+    assert (drift["kind"], drift["place"], drift["times"]) == ("INTEGER_WITH_POINT", "$.cities", None)
+    assert drift["message"].endswith("decimal point: 2.0 (in 3 outputs)")
+    assert "INTEGER_WITH_POINT $.cities" in podium("validate", "city_counter", "--count", "2", *reach).out
+
+
 def test_a_person_sees_the_line_and_a_caret(tmp_path: Path) -> None:
     file = tmp_path / "loose.yaml"
     loose = _text(manifest()).replace("  additionalProperties: false\n  examples:", "  examples:")
