@@ -73,6 +73,7 @@ class Access:
                 submits_per_minute=settings.caller_submits_per_minute,
                 streams=settings.caller_streams,
                 blob_bytes=settings.caller_blob_bytes,
+                unfinished_uploads=settings.caller_unfinished_uploads,
             ),
             monotonic_s=time.monotonic,
         )

@@ -25,7 +25,9 @@ from cloud.access import Access
 from cloud.artefact_audit import ArtefactAudit
 from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.audit import LedgerAuditLog
-from cloud.blobs import BlobLimits, BlobStore
+from cloud.blobs.garbage import GarbageCollector
+from cloud.blobs.room import BlobLimits
+from cloud.blobs.store import BlobStore
 from cloud.bus.embedded import EmbeddedBus
 from cloud.devices import DeviceHub
 from cloud.engines import build_engines, close_engines
@@ -124,8 +126,13 @@ class App:
         machines = Machines.open(settings, audit_log, clock)
         self._exits.callback(machines.close)
         self.ca_file = machines.ca_file
+        access = Access.open(
+            settings, clock, private_token=self._private_token, check_machine=machines.revocations.check
+        )
         limits = BlobLimits(blob_bytes=settings.blob_max_bytes, all_bytes=settings.blobs_max_bytes)
-        blobs = BlobStore(data / "blobs", limits, now=clock())
+        blobs = BlobStore(data / "blobs", limits, clock=clock, quotas=access.quotas)
+        self._exits.callback(blobs.close)
+        garbage = GarbageCollector(blobs, self.bus, clock=clock, grace=settings.blob_grace)
         specialists = load_specialists(settings.packs)
         registrations = Registrations(
             data / REGISTRATIONS, specialists.registry, audit_log, clock=clock, new_id=_new_id
@@ -146,9 +153,6 @@ class App:
         recording.start()
         self._exits.push_async_callback(recording.close)
         desk = TaskDesk(bus, specialists.registry, clock)
-        access = Access.open(
-            settings, clock, private_token=self._private_token, check_machine=machines.revocations.check
-        )
         intake = Intake(
             desk,
             blobs,
@@ -196,7 +200,9 @@ class App:
         )
         server = grpc_server([guard])
         task_pb2_grpc.add_TaskServiceServicer_to_server(TaskService(self.bus, intake, desk), server)
-        blob_pb2_grpc.add_BlobServiceServicer_to_server(BlobService(blobs), server)
+        blob_pb2_grpc.add_BlobServiceServicer_to_server(
+            BlobService(blobs, garbage, idle_limit=settings.upload_idle), server
+        )
         edge_pb2_grpc.add_EdgeServiceServicer_to_server(EdgeService(hub), server)
         registrar = Registrar(
             specialists.registry,
@@ -226,6 +232,8 @@ class App:
         self._exits.callback(hub.close)
         keeping = asyncio.create_task(access.keep())
         self._exits.callback(keeping.cancel)
+        collecting = asyncio.create_task(garbage.keep_collecting(settings.blob_collect_every))
+        self._exits.callback(collecting.cancel)
         await self._start_workers(wiring)
         self._exits.push_async_callback(health_service.enter_graceful_shutdown)
         await telemetry.serve_metrics(settings.metrics_listen, partial(self._look, hub, blobs))

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.canonical import canonical_json
-from cloud.auth.principal import Principal
+from cloud.auth.principal import Principal, current_principal
 from cloud.auth.quotas import Quotas
 from cloud.auth.roles import CALLER, DEVICE
-from cloud.blobs import BlobStore
+from cloud.blobs.garbage import holder_of
+from cloud.blobs.store import BlobStore
 from cloud.services.blob import checked_blob_labels
 from cloud.services.fields import (
     MAX_TEXT_CHARACTERS,
@@ -22,7 +23,7 @@ from cloud.telemetry.device_work import record_work
 from conductor.bus import Acceptance
 from conductor.desk import TaskDesk
 from conductor.journal import timestamp_of
-from podium.errors import InvalidRequest
+from podium.errors import InvalidRequest, NotFound
 from podium.telemetry import current, parsed, recording, span
 from podium.v1 import blob_pb2, edge_pb2, event_pb2, task_pb2
 from tools.document.reading import DocumentReading, ReadingFormatError
@@ -85,7 +86,9 @@ class Intake:
             request_id=checked_uuid(request.request_id, "request_id"),
             text=checked_text(request.text, "text", max_characters=MAX_TEXT_CHARACTERS, required=True),
             as_of=timestamp_of(checked_moment(request.as_of, "as_of") if request.HasField("as_of") else now),
-            attachments=await self._checked_blobs(request.attachments, "attachments", at_most=MAX_ATTACHMENTS),
+            attachments=await self._checked_blobs(
+                request.attachments, "attachments", principal, at_most=MAX_ATTACHMENTS
+            ),
             expire_time=timestamp_of(now + limit),
             priority=request.priority,
             labels=_checked_labels(request.labels),
@@ -122,7 +125,9 @@ class Intake:
                 observation.text, "text", max_characters=MAX_TEXT_CHARACTERS, required=not observation.kind
             ),
             as_of=timestamp_of(_seen_at(observation, now)),
-            attachments=await self._checked_blobs(observation.blobs, "blobs", at_most=MAX_CROPS),
+            attachments=await self._checked_blobs(
+                observation.blobs, "blobs", current_principal(), at_most=MAX_CROPS
+            ),
             expire_time=timestamp_of(now + self._task_limit),
             caller=f"device/{device_id}",
             caller_roles=(CALLER, DEVICE),
@@ -136,10 +141,30 @@ class Intake:
         here = current()
         trace_id = here.trace_id if here is not None else self._new_id().replace("-", "")
         accepted.traceparent = here.traceparent if here is not None else ""
-        return await self._desk.accept(self._new_id(), accepted, trace_id=trace_id, open_limit=open_limit)
+        task_id = self._new_id()
+        holder = holder_of(task_id)
+        # Before the task is on disk: from then on its blobs must not go. What is not settled, because the task was
+        # refused or the server died, is settled or released by the garbage collector.
+        if accepted.attachments:
+            hashes = {blob.sha256 for blob in accepted.attachments}
+            await self._hold(holder, hashes, caller=accepted.caller)
+        acceptance = await self._desk.accept(task_id, accepted, trace_id=trace_id, open_limit=open_limit)
+        if accepted.attachments and not acceptance.duplicate:
+            await self._blobs.settle(holder)
+        return acceptance
+
+    async def _hold(self, holder: str, hashes: set[str], *, caller: str) -> None:
+        try:
+            await self._blobs.hold(holder, hashes, caller=caller)
+        except NotFound as error:
+            raise InvalidRequest(
+                f"{error.message} any more",
+                next_step="Upload the attachments again, then send this request again.",
+                field="attachments",
+            ) from error
 
     async def _checked_blobs(
-        self, blobs: Sequence[blob_pb2.BlobRef], field: str, *, at_most: int
+        self, blobs: Sequence[blob_pb2.BlobRef], field: str, principal: Principal, *, at_most: int
     ) -> Sequence[blob_pb2.BlobRef]:
         if len(blobs) > at_most:
             raise InvalidRequest(f"{len(blobs)} {field}; {at_most} are allowed", field=field)
@@ -147,7 +172,7 @@ class Intake:
             place = f"{field}[{index}]"
             checked_blob_labels(blob, place)
             try:
-                state = await self._blobs.state(blob.sha256)
+                state = await self._blobs.state(blob.sha256, principal)
             except InvalidRequest as error:
                 raise InvalidRequest(error.message, field=f"{place}.sha256") from error
             if not state.complete:

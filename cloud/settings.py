@@ -96,6 +96,18 @@ class Settings(BaseModel):
     )
     caller_streams: int = Field(100, ge=0, description="streams one caller may have open; 0: any number")
     caller_blob_bytes: int = Field(2 * 2**30, ge=0, description="blobs of one caller together; 0: any size")
+    caller_unfinished_uploads: int = Field(
+        100, ge=0, description="uploads of one caller that run or broke off; 0: any number"
+    )
+    upload_idle_seconds: float = Field(
+        300, gt=0, le=86400, description="an upload of which less than 64 KiB come in this time ends"
+    )
+    blob_grace_hours: float = Field(
+        168, ge=0, le=87600, description="how long a blob that no task refers to is kept after its last use"
+    )
+    blob_collect_minutes: float = Field(
+        60, gt=0, le=10080, description="how often blobs that nothing refers to are removed"
+    )
     jwt_jwks: Path | None = Field(None, description="public keys (JWKS) of another issuer of callers' tokens")
     jwt_issuer: str = Field("", description="the other issuer, as its tokens name it in iss")
     jwt_audience: str = Field("", description="this server, as the other issuer's tokens name it in aud")
@@ -204,6 +216,21 @@ class Settings(BaseModel):
     def call_limit(self) -> timedelta:
         """`call_limit_seconds`."""
         return timedelta(seconds=self.call_limit_seconds)
+
+    @property
+    def upload_idle(self) -> timedelta:
+        """`upload_idle_seconds`."""
+        return timedelta(seconds=self.upload_idle_seconds)
+
+    @property
+    def blob_grace(self) -> timedelta:
+        """`blob_grace_hours`."""
+        return timedelta(hours=self.blob_grace_hours)
+
+    @property
+    def blob_collect_every(self) -> timedelta:
+        """`blob_collect_minutes`."""
+        return timedelta(minutes=self.blob_collect_minutes)
 
     @property
     def task_limit(self) -> timedelta:

@@ -1,13 +1,18 @@
 """Whose a task is, and who else may see or touch it."""
 
 from cloud.auth.principal import Principal
-from cloud.auth.roles import OPERATOR, VIEWER, implied
+from cloud.auth.roles import OPERATOR, REVIEWER, VIEWER, implied
 from podium.errors import NotFound, PermissionDenied
 
 
 def reads_all(principal: Principal) -> bool:
     """Whether it sees everybody's tasks: viewers and operators do."""
     return VIEWER in implied(principal.roles)
+
+
+def reads_all_blobs(principal: Principal) -> bool:
+    """Whether it reads everybody's blobs: who sees all tasks, and who settles what they wait with."""
+    return reads_all(principal) or REVIEWER in principal.roles
 
 
 def check_may_read(principal: Principal, owner: str, task_id: str) -> None:

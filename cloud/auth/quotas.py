@@ -21,6 +21,8 @@ class CallerQuotas:
     """Streams open at once: watches, uploads, downloads."""
     blob_bytes: int = 0
     """Stored bytes that one caller uploaded."""
+    unfinished_uploads: int = 0
+    """Uploads that run, or broke off and wait to be gone on with."""
 
 
 class Quotas:
@@ -100,4 +102,18 @@ class Quotas:
                 f"{principal.caller} stores {stored_bytes} bytes and would store {new_bytes} more;"
                 f" the quota caller_blob_bytes allows {allowed}",
                 next_step="The operator sets the quota, or removes blobs that nobody refers to any more.",
+            )
+
+    def check_unfinished_uploads(self, principal: Principal, unfinished: int) -> None:
+        """Let one more upload of a caller begin or not.
+
+        Raises:
+            LimitExceeded: the caller has as many unfinished ones as allowed.
+        """
+        allowed = self._quotas.unfinished_uploads
+        if principal.kind != "local" and allowed and unfinished >= allowed:
+            raise LimitExceeded(
+                f"{principal.caller} has {unfinished} unfinished uploads, as many as the quota"
+                " caller_unfinished_uploads allows",
+                next_step="Finish some of them; those that nobody goes on with are removed after a day.",
             )

@@ -46,9 +46,9 @@ MAY_CALL: Mapping[str, frozenset[str]] = MappingProxyType(
         "/podium.v1.TaskService/ListTasks": _READ,
         "/podium.v1.TaskService/CancelTask": _ASK,
         "/podium.v1.TaskService/ProvideInput": _ASK,
-        "/podium.v1.BlobService/Stat": _SEND_BLOBS | {VIEWER},
+        "/podium.v1.BlobService/Stat": _SEND_BLOBS | {VIEWER, REVIEWER},
         "/podium.v1.BlobService/Upload": _SEND_BLOBS,
-        "/podium.v1.BlobService/Download": _READ,
+        "/podium.v1.BlobService/Download": _READ | {REVIEWER},
         "/podium.v1.BlobService/CollectGarbage": _RUN,
         # A device connects under the name in its certificate; a local administrator stands in for any.
         "/podium.v1.EdgeService/Connect": frozenset({DEVICE, ADMINISTRATOR}),

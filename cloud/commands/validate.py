@@ -111,13 +111,14 @@ async def _validate_here(
     from agents.validation import validate_agent
     from cloud.app import BLOBS
     from cloud.audit import LedgerAuditLog
-    from cloud.blobs import BlobLimits, BlobStore
+    from cloud.blobs.room import BlobLimits
+    from cloud.blobs.store import BlobStore
 
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
         audit_log = LedgerAuditLog(Path(folder) / "audit", clock=lambda: datetime.now(UTC))
         limits = BlobLimits(blob_bytes=_BLOBS_BYTES, all_bytes=_BLOBS_BYTES)
-        blobs = BlobStore(Path(folder) / "blobs", limits, now=datetime.now(UTC))
+        blobs = BlobStore(Path(folder) / "blobs", limits, clock=lambda: datetime.now(UTC))
         resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log, BLOBS: blobs})
         engine = PythonEngine(resources, threads=2)
         context = AgentContext(
