@@ -61,7 +61,7 @@ def catch_up(folder: Path, index: KeyIndex, index_name: str) -> tuple[Head, Torn
     for record in walk:
         if record.sequence == known.sequence and walk.head != known:
             reason = f"{index_name} has seen another entry here; if this is an older copy, delete that file"
-            raise LedgerCorrupt(folder, _damage(record, reason))
+            raise record.corrupt(reason)
         if record.sequence > known.sequence:
             _take_in(record, walk.head, index)
     if walk.head.sequence < known.sequence:
@@ -84,15 +84,5 @@ def _take_in(record: Record, head: Head, index: KeyIndex) -> None:
     place = (head.sequence, bytes.fromhex(head.hash))
     index.note({digest_of(kind, key): place} if key else {}, through=head)
     if kind == "redaction":
-        index.unfinished.add(redaction_target(record.parts))
+        index.unfinished.add(redaction_target(record))
     index.flush_if_due()
-
-
-def _damage(record: Record, reason: str) -> Damage:
-    return Damage(
-        segment=record.segment.name,
-        offset=record.offset,
-        length=len(record.line),
-        sequence=record.sequence,
-        reason=reason,
-    )

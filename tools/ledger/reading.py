@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from podium.errors import NotFound
 from tools.ledger.errors import Damage, LedgerCorrupt
-from tools.ledger.record import Entry, Head, entry_of
+from tools.ledger.record import Entry, Head
 from tools.ledger.redacting import redaction_target
 from tools.ledger.segments import Record, Torn, Walk, segments
 
@@ -49,18 +49,19 @@ def verify(
     try:
         for record in walk:
             if head is not None and record.sequence == head.sequence and walk.head != head:
-                raise _corrupt(record, "its hash is not that of the given head; the ledger was written anew")
+                raise record.corrupt("its hash is not that of the given head; the ledger was written anew")
+            record.entry()
             if record.parts["body"] is None:
                 bare[record.sequence] = record
             elif record.parts["kind"] == b"redaction":
-                if bare.pop(redaction_target(record.parts), None) is None:
-                    unfinished.append(redaction_target(record.parts))
+                if bare.pop(target := redaction_target(record), None) is None:
+                    unfinished.append(target)
                 else:
                     redacted += 1
             if each is not None:
                 each(record)
         if bare:
-            raise _corrupt(min(bare.items())[1], "its body is gone and no redaction is on record")
+            raise min(bare.items())[1].corrupt("its body is gone and no redaction is on record")
         if head is not None and head.sequence > walk.head.sequence:
             damage = _cut_off(folder, walk, head)
     except LedgerCorrupt as error:
@@ -81,17 +82,6 @@ def _cut_off(folder: Path, walk: Walk, head: Head) -> Damage:
     )
 
 
-def _corrupt(record: Record, reason: str) -> LedgerCorrupt:
-    damage = Damage(
-        segment=record.segment.name,
-        offset=record.offset,
-        length=len(record.line),
-        sequence=record.sequence,
-        reason=reason,
-    )
-    return LedgerCorrupt(record.segment.parent, damage)
-
-
 def entries(folder: Path, *, after: int = 0) -> Iterator[Entry]:
     """Every entry after a number, in order.
 
@@ -103,7 +93,7 @@ def entries(folder: Path, *, after: int = 0) -> Iterator[Entry]:
     first = max((number for number, _ in segments(folder) if number <= after + 1), default=1)
     for record in Walk(folder, first=first):
         if record.sequence > after:
-            yield entry_of(record.parts)
+            yield record.entry()
 
 
 def head_of(folder: Path) -> Head:

@@ -1,15 +1,14 @@
 """Taking bodies out of a segment: the new file is whole on disk before it takes the old one's place."""
 
-import json
 import os
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from podium.errors import InternalError
 from tools.ledger.errors import Damage, LedgerCorrupt
 from tools.ledger.record import MAX_LINE_BYTES, fault, parse, redacted_line
 from tools.ledger.segment_file import Sync, sync_folder
+from tools.ledger.segments import Record
 
 NEW_SUFFIX = ".new"
 """Of a file that was not finished when its process died; it is removed at the next opening."""
@@ -37,11 +36,16 @@ def without_bodies(segment: Path, sequences: Collection[int], sync: Sync) -> Non
     sync_folder(segment.parent)
 
 
-def redaction_target(parts: re.Match[bytes]) -> int:
-    """Number of the entry whose body a redaction, given as its line's parts, takes out."""
-    target = json.loads(parts["body"]).get("sequence")
-    if not isinstance(target, int):
-        raise InternalError("a redaction does not name an entry")
+def redaction_target(record: Record) -> int:
+    """Number of the entry whose body a redaction takes out.
+
+    Raises:
+        LedgerCorrupt: it names none before itself, or its own body is gone; no ledger of ours does that.
+    """
+    body = record.entry().body
+    target = None if body is None else body.get("sequence")
+    if type(target) is not int or not 1 <= target < record.sequence:
+        raise record.corrupt("it records a redaction and does not say of which entry before it")
     return target
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from podium.errors import InvalidRequest
 from tools.ledger.errors import Damage, LedgerCorrupt
-from tools.ledger.record import EMPTY, MAX_LINE_BYTES, Head, fault, key_of, parse
+from tools.ledger.record import EMPTY, MAX_LINE_BYTES, Entry, Head, entry_of, fault, key_of, parse
 
 _NAME = re.compile(r"([0-9]{18})\.jsonl")
 _BUFFER_BYTES = 1 << 20
@@ -26,8 +26,33 @@ class Record(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The idempotency key; empty when there is none."""
-        return key_of(self.parts)
+        """The idempotency key; empty when there is none.
+
+        Raises:
+            LedgerCorrupt: its hash fits, but no ledger of ours wrote it.
+        """
+        try:
+            return key_of(self.parts)
+        except ValueError as error:
+            raise self.corrupt("its key is not UTF-8") from error
+
+    def entry(self) -> Entry:
+        """The entry; raises as `key`."""
+        try:
+            return entry_of(self.parts)
+        except (ValueError, RecursionError) as error:
+            raise self.corrupt(f"its hashes fit, but it cannot be read ({type(error).__name__})") from error
+
+    def corrupt(self, reason: str) -> LedgerCorrupt:
+        """What to raise when something is wrong with this entry."""
+        damage = Damage(
+            segment=self.segment.name,
+            offset=self.offset,
+            length=len(self.line),
+            sequence=self.sequence,
+            reason=reason,
+        )
+        return LedgerCorrupt(self.segment.parent, damage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

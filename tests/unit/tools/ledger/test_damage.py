@@ -1,3 +1,4 @@
+import hashlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from tests.fakes.ledgers import open_ledger, segment_files
 from tools.ledger.errors import Damage, LedgerCorrupt
 from tools.ledger.ledger import INDEX_FILE
 from tools.ledger.reading import entries, verify
-from tools.ledger.record import Head
+from tools.ledger.record import GENESIS, Head
 
 
 @pytest.fixture
@@ -94,6 +95,53 @@ def test_what_is_missing_inserted_or_moved_is_located(
     damage = _damage(folder)
     assert damage.sequence == sequence
     assert reason in damage.reason
+
+
+Forged = list[tuple[bytes, bytes, bytes, bool]]
+"""Of each entry kind, key and body, and whether it shows its body."""
+
+
+@pytest.mark.parametrize(
+    ("entries_", "wrong"),
+    [
+        ([(b"entry", b"\xff", b"{}", True)], 1),
+        ([(b"entry", b"k", b"{not json}", True)], 1),
+        ([(b"entry", b"k", b'{"deep":' + b"[" * 100_000 + b"}", True)], 1),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b"{}", True)], 2),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b'{"sequence":"1"}', True)], 2),
+        ([(b"entry", b"k", b"{}", False), (b"redaction", b"1", b'{"sequence":true}', True)], 2),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b'{"sequence":-1}', True)], 2),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b'{"sequence":2}', True)], 2),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b'{"sequence":3}', True)], 2),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b'{"sequence":' + b"9" * 5000 + b"}", True)], 2),
+        ([(b"entry", b"k", b"{}", True), (b"redaction", b"1", b'{"sequence":1}', False)], 2),
+    ],
+)
+def test_what_no_ledger_of_ours_wrote_is_damage_also_where_every_hash_fits(
+    tmp_path: Path, entries_: Forged, wrong: int
+) -> None:
+    _forge(tmp_path, entries_)
+    assert _damage(tmp_path).sequence == wrong
+    if entries_[-1][0] == b"redaction" or entries_[0][1] != b"k":  # bodies are not read at opening
+        with pytest.raises(LedgerCorrupt) as caught:
+            open_ledger(tmp_path)
+        assert caught.value.damage.sequence == wrong
+
+
+def _forge(folder: Path, entries_: Forged) -> None:
+    previous, lines, salt = GENESIS.encode(), [], b"0" * 32
+    for sequence, (kind, key, body, shown) in enumerate(entries_, 1):
+        header = b"".join(
+            (
+                b'{"sequence":%d,"time":"2026-11-30T00:00:00.000000Z","kind":"%b"' % (sequence, kind),
+                b',"key":"%b","previous":"%b"' % (key, previous),
+                b',"commitment":"%b"' % hashlib.sha256(salt + body).hexdigest().encode(),
+            )
+        )
+        previous = hashlib.sha256(header).hexdigest().encode()
+        rest = b'"salt":"%b","body":%b' % (salt, body) if shown else b'"redacted":true'
+        lines.append(b'%b,"hash":"%b",%b}\n' % (header, previous, rest))
+    (folder / f"{1:018d}.jsonl").write_bytes(b"".join(lines))
 
 
 def test_a_missing_file_is_told(folder: Path) -> None:
