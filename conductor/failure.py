@@ -15,6 +15,7 @@ from agents.spec import AgentSpec
 from conductor.progress import StepProgress, TaskState
 from podium.errors import (
     AgentError,
+    AgentUnreachable,
     CapabilityDenied,
     CapabilityExpired,
     DeviceLost,
@@ -88,7 +89,9 @@ def on_failure(
     unsure = isinstance(error, DeviceLost) and not is_idempotent(spec)
     if isinstance(error, DeviceOffline) and not unsure and (wait := _wait_for_device(state, step, policy, now)):
         return wait
-    harmless = isinstance(error, _HARMLESS) or (isinstance(error, HandoverBroken) and error.before_call)
+    harmless = isinstance(error, _HARMLESS) or (
+        isinstance(error, HandoverBroken | AgentUnreachable) and error.before_call
+    )
     if spec.side_effects == "write" and (unsure or not harmless):
         return _after_uncertain_write(step, error, spec, policy)
     if error.retryable and not isinstance(error, DeviceOffline) and step.failures < spec.sla.retries:

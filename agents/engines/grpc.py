@@ -97,7 +97,10 @@ class GrpcEngine:
             else:
                 self._failed.pop(step, None)
                 return output
-        raise _refused_by_all(invocation.spec.name, refusals)
+        refused = _refused_by_all(invocation.spec.name, refusals)
+        if isinstance(refused, AgentUnreachable):
+            refused.before_call = True
+        raise refused
 
     async def _answer(
         self,

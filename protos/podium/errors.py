@@ -167,6 +167,8 @@ class AgentUnreachable(AgentError):
     status = StatusCode.UNAVAILABLE
     retryable = True
     advice = "Check that the agent's host is running and reachable; another agent or host takes over meanwhile."
+    before_call: bool = False
+    """Whether it was certainly not called, so that a write certainly did not happen."""
 
 
 class AgentOverLimit(AgentError):

@@ -109,6 +109,7 @@ def test_a_host_that_dies_in_the_middle_is_named_and_the_next_attempt_goes_to_an
         with pytest.raises(AgentUnreachable) as caught:
             await running
         assert caught.value.retryable
+        assert not caught.value.before_call
         assert victim.address in "".join(caught.value.evidence)
         for number in range(8):
             said = await ask(engine, call(agent, attempt=2 + number))
@@ -143,6 +144,8 @@ def test_a_host_that_is_away_is_reached_again_when_it_is_back(tmp_path: Path) ->
             assert isinstance(await failing(engine, call(agent)), AgentUnreachable)
         left_alone = await failing(engine, call(agent))
         assert left_alone.retry_after is not None
+        assert isinstance(left_alone, AgentUnreachable)
+        assert left_alone.before_call
         with hosting(tmp_path / "a", listen=host.address):
             said: list[str] = []
 

@@ -127,3 +127,11 @@ def test_a_device_is_waited_for_no_longer_than_the_task_has() -> None:
     assert decide(DeviceOffline("gone"), state=replace(STATE, device_id="pi")).deadline == NOW + timedelta(
         minutes=30
     )
+
+
+def test_a_write_that_was_certainly_not_called_is_tried_again_and_then_goes_to_another_agent() -> None:
+    unreached = AgentUnreachable("nobody listens there")
+    assert decide(unreached, spec=WRITER, alternatives=("other",)).recovery is REVIEW
+    unreached.before_call = True
+    assert decide(unreached, spec=WRITER, alternatives=("other",)).recovery is RETRY
+    assert decide(unreached, spec=WRITER, step=USED_UP, alternatives=("other",)).recovery is FALLBACK
