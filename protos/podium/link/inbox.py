@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 _KEPT_SESSIONS = 8
 """Of one machine. A holder that was replaced so many sessions ago counts as new."""
+LAST_SEQUENCE = 2**63 - 1
+"""What a store can hold; nobody gets there by counting."""
 
 
 class SequenceGap(InvalidRequest):
@@ -96,6 +98,11 @@ class MemoryInbox:
             marks[session_id] = through
 
 
+def _check_number(number: int, field: str) -> None:
+    if number > LAST_SEQUENCE:
+        raise InvalidRequest(f"{number} is beyond the last number of a message, {LAST_SEQUENCE}", field=field)
+
+
 @dataclass(slots=True, eq=False)
 class InboxSession:
     """One run of a machine's process; its numbering goes on over reconnects."""
@@ -133,8 +140,10 @@ class InboxSession:
 
         Raises:
             SequenceGap: a message before it is missing.
+            InvalidRequest: it is beyond `LAST_SEQUENCE`.
             Exception: what `apply` raised; the message then counts as not applied.
         """
+        _check_number(sequence, "sequence")
         task = asyncio.ensure_future(self._take(sequence, apply))
         self._applying.add(task)
         task.add_done_callback(self._done)
@@ -184,7 +193,9 @@ class Inbox:
         Raises:
             IdentityShared: another process took this session's place and is alive.
             ServerUnavailable: another process has just connected, and whether it is alive is not known yet.
+            InvalidRequest: `next_sequence` is beyond `LAST_SEQUENCE`.
         """
+        _check_number(next_sequence, "hello.next_sequence")
         async with self._opening:
             session = await self._open(peer, session_id, connected)
         session.skip_to(next_sequence)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cloud.inbox import SqliteInbox
-from podium.errors import DataCorrupt, ServerUnavailable, StorageFull
+from podium.errors import DataCorrupt, InvalidRequest, ServerUnavailable, StorageFull
 from podium.link.inbox import IdentityShared, Inbox, InboxSession, InboxStore, MemoryInbox, SequenceGap
 from podium.link.outbox import MemoryOutbox, Outbox, OutboxFull, OutboxLimits
 from podium.v1 import edge_pb2
@@ -143,6 +143,21 @@ async def test_a_mark_that_lies_behind_what_was_acknowledged_is_put_right_by_the
     assert effects.seen == [1, 2, 5]
     back = await Inbox(store).open("pi", "s", next_sequence=3, connected=_never)
     assert back.applied_through == 5
+    await _close(store)
+
+
+@both
+@in_loop
+async def test_a_number_that_no_store_holds_is_refused_before_it_has_an_effect(kind: str, tmp_path: Path) -> None:
+    store, effects = await _store(kind, tmp_path), _Effects()
+    session = await Inbox(store).open("pi", "s", connected=_never)
+    for number in (2**63, 2**64 - 1):
+        with pytest.raises(InvalidRequest, match="beyond"):
+            await session.take(number, effects.of(number))
+        with pytest.raises(InvalidRequest, match="beyond"):
+            await Inbox(store).open("pi", "t", next_sequence=number, connected=_never)
+    await _take(session, effects, 2**63 - 1)
+    assert (effects.seen, session.applied_through) == ([2**63 - 1], 2**63 - 1)
     await _close(store)
 
 
