@@ -17,6 +17,7 @@ from tools.models.verified import VerifiedContent
 from tools.onnx.errors import OnnxError
 from tools.onnx.header import OnnxHeader, OnnxHeaderError, read_header
 from tools.onnx.inspection import MAX_IR_VERSION
+from tools.onnx.runtime import runtime
 from tools.onnx.session import open_session
 
 __all__ = ["NonFinite", "OnnxError", "OnnxLoadError", "OnnxModel", "OnnxRunError", "RunStop"]
@@ -48,10 +49,7 @@ class RunStop:
     """Ends a run from another thread: `stop()` makes it fail between two nodes of the graph."""
 
     def __init__(self) -> None:
-        import onnxruntime
-
-        ort: Any = onnxruntime
-        self.options: Any = ort.RunOptions()
+        self.options: Any = runtime().RunOptions()
 
     def stop(self) -> None:
         """End the run this was given to, now or as soon as it begins."""
@@ -152,6 +150,7 @@ def _require_finite(value: NDArray[Any], what: str, *, field: str) -> None:
 
 
 def _runtime_errors() -> tuple[type[Exception], ...]:
+    runtime()
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return (

@@ -1,9 +1,11 @@
 """The one place where an ONNX session is made; the trial process and the serving one make it alike.
 
-It imports nothing of Podium, so that a trial process stays small.
+It imports nothing else of Podium, so that a trial process stays small.
 """
 
 from typing import Any
+
+from tools.onnx.runtime import runtime
 
 
 def open_session(data: bytes, *, threads: int) -> Any:
@@ -13,10 +15,7 @@ def open_session(data: bytes, *, threads: int) -> Any:
         data: the model.
         threads: threads for one run.
     """
-    # Imported here: only a process that runs a model pays 45 MB for it.
-    import onnxruntime
-
-    ort: Any = onnxruntime
+    ort = runtime()
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
