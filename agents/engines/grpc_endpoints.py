@@ -178,7 +178,8 @@ class Endpoint:
                 if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                     self.healthy = None  # a host without a health service is as good as its answers
                     return
-                _LOG.info("%s is not watched just now: %s", self.target, error.code().name)
+                if self.healthy is not False:  # once, not at every attempt
+                    _LOG.info("agent host %s is not there: %s", self.target, error.code().name)
             self.healthy = False
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
