@@ -27,7 +27,7 @@ from cloud.identity.requests import (
 )
 from cloud.identity.revocation import Revocations
 from cloud.identity.store import IdentityStore
-from podium.errors import InvalidRequest, NotFound
+from podium.errors import InvalidRequest, LimitExceeded, NotFound
 from podium.identity.token import EnrolmentToken
 from podium.link.certificates import (
     CertificateRevoked,
@@ -44,6 +44,8 @@ from podium.link.certificates import (
 _LOG = logging.getLogger(__name__)
 
 MAX_USES = 10_000
+MAX_RENEWALS = 20
+"""Of one machine within an hour, or a certificate's lifetime where that is shorter: each stays on record."""
 _FORGET_AFTER = timedelta(days=400)
 _GOOD = (CertificateState.ISSUED, CertificateState.CURRENT)
 
@@ -202,6 +204,7 @@ class IdentityDesk:
             CertificateUnknown, PossessionNotProven, CertificateRevoked, RenewalTooLate: it cannot be renewed.
             CertificateSuperseded: a newer one is in use, so somebody holds a copy; it is recorded.
             CertificateRequestInvalid: the request cannot be used.
+            LimitExceeded: the machine was given `MAX_RENEWALS` certificates already within a short time.
         """
         shown = certificate_in(certificate_pem)
         record = self._store.certificate(shown.serial_number) if self._authority.issued(shown) else None
@@ -220,6 +223,7 @@ class IdentityDesk:
                 self._check_grace(record, now)
                 certificate = self._unused(record, key, now)
                 if certificate is None:
+                    self._check_renewals(record, now)
                     # The names stay those that an operator gave it.
                     certificate = self._issue(record.kind, record.name, key, now, host_names_of(shown))
                     details = {"name": record.name, "kind": record.kind, "before": f"{record.serial:x}"}
@@ -321,6 +325,16 @@ class IdentityDesk:
             raise RenewalTooLate(
                 f"the certificate of {record.kind} {record.name} expired at {_told(record.expire_time)}, could be "
                 f"renewed until {_told(end)}; the server's clock says {_told(now)}"
+            )
+
+    def _check_renewals(self, record: IssuedCertificate, now: datetime) -> None:
+        within = min(self._rules.lifetime, timedelta(hours=1))
+        given = self._store.certificates_of(record.kind, record.name)
+        if sum(abs(now - certificate.issue_time) < within for certificate in given) > MAX_RENEWALS:
+            raise LimitExceeded(
+                f"{record.kind} {record.name} was given {MAX_RENEWALS} certificates within {within}",
+                next_step="Look why the machine renews so often; it is given the next one after that time.",
+                retry_after=within,
             )
 
     def _record(self, what: str, key: str, by: str, details: Mapping[str, Any]) -> None:

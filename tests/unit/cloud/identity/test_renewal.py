@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 from cryptography import x509
 
+from cloud.identity.desk import MAX_RENEWALS
+from podium.errors import LimitExceeded
 from podium.identity.keys import make_key, signature
 from podium.link.certificates import (
     CertificateRevoked,
@@ -44,6 +46,21 @@ def test_a_lost_answer_can_be_asked_for_again(ground: Ground) -> None:
     ground.clock.advance(minutes=1)
     with pytest.raises(CertificateSuperseded):
         ground.revocations.check(first.serial)
+
+
+def test_who_holds_a_certificate_cannot_fill_the_record_with_renewals(ground: Ground) -> None:
+    old = ground.enrolled("pi-1")
+    other = ground.enrolled("pi-2")
+    key = make_key()
+    for _ in range(MAX_RENEWALS - 1):
+        ground.renewed(old)
+    last = ground.renewed(old, key)
+    with pytest.raises(LimitExceeded, match="pi-1"):
+        ground.renewed(old)
+    assert ground.renewed(old, key).serial == last.serial  # a lost answer costs nothing
+    ground.renewed(other)
+    ground.clock.advance(hours=1)
+    ground.renewed(old)
 
 
 def test_a_machine_that_was_off_for_months_comes_back(ground: Ground) -> None:
