@@ -39,6 +39,8 @@ from tools.onnx.interface import Interface
 from tools.onnx.model import NonFinite, OnnxRunError, RunStop
 from tools.onnx.trial import trial_inputs
 
+MOST_MODELS = 32
+"""So many are kept ready; beyond, the one asked longest ago is let go, and comes back with its next call."""
 PACKAGED = "pinned:"
 """Before the name of a model of the committed list."""
 
@@ -57,6 +59,7 @@ class OnnxEngine:
         threads: int,
         packaged: PinnedModels | None = None,
         admission: Admission | None = None,
+        most_models: int = MOST_MODELS,
     ) -> None:
         """Start without models; they come with the first calls, or with `warm`.
 
@@ -66,13 +69,16 @@ class OnnxEngine:
             threads: How many calls run at once.
             packaged: The list of reviewed models; the committed one unless given.
             admission: How models are looked at and tried before they serve.
+            most_models: How many are kept ready: every manifest that is tried may name another one.
         """
         self._resources = resources
         self._registry = registry
         self._packaged = packaged or committed_models()
         self._admission = admission
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="onnx-agent")
+        self._most_models = most_models
         self._slots: dict[str, ModelSlot] = {}
+        """The one asked longest ago first."""
         self._making = threading.Lock()
 
     async def invoke(self, invocation: Invocation) -> Any:
@@ -138,15 +144,19 @@ class OnnxEngine:
         """The slot of a model; agents that ask the same of the same model share one."""
         key = settings.model_dump_json(include={"model", "inputs", "outputs", "trial", "threads"})
         with self._making:
-            if key not in self._slots:
-                self._slots[key] = ModelSlot(
+            slot = self._slots.pop(key, None)
+            if slot is None:
+                slot = ModelSlot(
                     self._source(settings),
                     expected=_expected(settings),
                     admission=self._admission,
                     threads=settings.threads,
                 )
-                self._slots[key].follow()
-            return self._slots[key]
+                slot.follow()
+            self._slots[key] = slot
+            if len(self._slots) > self._most_models:
+                self._slots.pop(next(iter(self._slots))).stop_following()
+            return slot
 
     def _source(self, settings: OnnxSettings) -> ModelSource:
         if settings.model.startswith(PACKAGED):

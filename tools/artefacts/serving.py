@@ -234,9 +234,13 @@ class ModelSlot:
 
     def close(self) -> None:
         """Stop following; a version that is being made ready is waited for a few seconds, and given up then."""
-        self._stopped.set()
+        self.stop_following()
         if self._follower is not None:
             self._follower.join(timeout=_CLOSES_WITHIN_S)
+
+    def stop_following(self) -> None:
+        """Stop following without waiting for anything; what serves still runs for whoever has the slot."""
+        self._stopped.set()
 
     def _follow(self, every_s: float) -> None:
         while not self._stopped.is_set():

@@ -1,6 +1,7 @@
 """An agent that is an ONNX model: it answers, changes versions while it serves, and fails in typed ways only."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -107,6 +108,28 @@ def test_a_packaged_model_serves_by_the_committed_list(engine: OnnxEngine) -> No
     assert engine.states()["pinned:ppocr-cls"].serving == "3.10.0"
     with pytest.raises(AgentUnreachable, match="not in the list of reviewed models"):
         ask(engine, "1", onnx(model="pinned:other"))
+
+
+def test_no_more_models_than_allowed_are_kept_ready(desk: Desk) -> None:
+    promoted(desk, "1", adding(1))
+    engine = OnnxEngine(Resources({"offset": 0.0}), registry=desk.registry, threads=1, most_models=1)
+    pages = onnx(model="pinned:ppocr-cls", before=f"{HERE}:page", after=f"{HERE}:upright")
+    before = _followers()
+    for _ in range(2):
+        assert ask(engine, "5")["said"] == "6"
+        assert list(engine.states()) == ["defects"]
+        assert ask(engine, "x", pages)["said"] in ("True", "False")
+        assert list(engine.states()) == ["pinned:ppocr-cls"]
+    deadline = time.monotonic() + 60
+    while len(_followers() - before) > 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    engine.close()
+    assert not _followers() - before
+
+
+def _followers() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "model-slot"}
 
 
 def page(_: Mapping[str, Any], __: AgentContext) -> dict[str, Any]:
