@@ -110,6 +110,16 @@ def test_what_is_refused_leaves_the_old_one_serving(careless: Desk, data: bytes,
     assert reason in state.refused[0].reason
 
 
+def test_while_one_serves_no_version_between_it_and_a_refused_one_takes_its_place(careless: Desk) -> None:
+    promoted(careless, "1", adding(1))
+    slot = slot_of(careless)
+    slot.refresh()
+    promoted(careless, "2", adding(2))
+    promoted(careless, "3", adding(ir_version=99))
+    state = slot.refresh()
+    assert (state.serving, [item.version for item in state.refused]) == ("1", ["3"])
+
+
 def test_a_flipped_byte_leaves_the_old_one_serving(desk: Desk) -> None:
     promoted(desk, "1", adding(1))
     slot = slot_of(desk)
