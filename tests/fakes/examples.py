@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 CODE = "/srv/podium/agents"
-"""Where the examples and their page say that code lies."""
+"""Where the manifests say that code lies."""
 PORTS = {"weather": 7500, "population": 7501, "elevation": 7502, "blurb": 7503}
 """Where the examples listen."""
 SENTENCE = "It lies by a lake."
@@ -26,10 +26,14 @@ _UP_WITHIN_S = 30.0
 
 
 class Examples:
-    """A copy of the examples below `folder`, which processes of other users may read."""
+    """A copy of the examples below `folder`, which processes of other users may read.
 
-    def __init__(self, folder: Path) -> None:
+    `code` takes the place of the folder that the manifests name; the copy itself when not given.
+    """
+
+    def __init__(self, folder: Path, code: Path | None = None) -> None:
         self.folder = folder
+        self._code = code or folder
         self.ports = {name: free_port() for name in PORTS}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -37,11 +41,11 @@ class Examples:
             path.write_text(self.here(path.read_text("utf-8")), encoding="utf-8")
 
     def here(self, text: str) -> str:
-        """A text of the page or an example, with the folder and the ports of this copy."""
+        """A text of the page or an example, with the ports and the folder of this copy."""
         for name, port in PORTS.items():
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{self.ports[name]}")
             text = text.replace(f"port={port}", f"port={self.ports[name]}")
-        return text.replace(CODE, str(self.folder))
+        return text.replace(CODE, str(self._code))
 
     def manifest(self, name: str, kind: str = "") -> Path:
         """Where a manifest lies."""
@@ -64,7 +68,7 @@ class Examples:
             stderr=subprocess.DEVNULL,
         )
         self._processes[name] = process
-        _wait_for(self.ports[name], process)
+        wait_until_up(self.ports[name], process)
 
     def pause(self, name: str) -> None:
         """Stop it as it is: it accepts connections and answers nothing."""
@@ -93,10 +97,11 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
+def wait_until_up(port: int, process: "subprocess.Popen[bytes] | None" = None) -> None:
+    """Return when somebody listens on a port of loopback; fail when the process that should has ended."""
     ends_s = time.monotonic() + _UP_WITHIN_S
     while time.monotonic() < ends_s:
-        assert process.poll() is None, f"the agent ended with {process.returncode}"
+        assert process is None or process.poll() is None, "the agent has ended"
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:

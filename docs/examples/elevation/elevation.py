@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A tool of an MCP server, over HTTP or on stdin and stdout: `elevation.py http` or `elevation.py stdio`."""
 
 import sys
