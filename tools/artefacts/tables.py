@@ -93,7 +93,13 @@ class Database:
             DataCorrupt, ServerUnavailable, InternalError: see `podium_error`.
         """
         with self._transaction("BEGIN") as connection:
-            yield connection
+            try:
+                yield connection
+            except (ValueError, KeyError, TypeError) as error:  # of what a row says
+                raise DataCorrupt(
+                    f"a record in {self._path} is damaged: {type(error).__name__}: {error}",
+                    next_step="Put the file with its -wal file aside and restore both from a backup.",
+                ) from error
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

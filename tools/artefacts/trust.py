@@ -159,7 +159,7 @@ class TrustedKeys:
             key = _key(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             # A key file that cannot be read trusts nobody.
             raise ArtefactUntrusted(f"{path} is not a key file: {error}") from error
         if key_id_of(key.public_key) != key_id:

@@ -310,6 +310,19 @@ def test_the_history_cannot_be_rewritten(desk: Desk, tmp_path: Path) -> None:
     assert [fault.what for fault in faults(desk.registry)] == ["planner/rules"]
 
 
+@pytest.mark.parametrize(
+    "change", ["description = 'not json'", "description = '{}'", "created_at = 'soon'", "kind = 'thing'"]
+)
+def test_a_record_that_makes_no_sense_is_typed(desk: Desk, change: str) -> None:
+    desk.add("1", adding())
+    with sqlite3.connect(desk.folder / "artefacts" / "registry.sqlite") as rows:
+        rows.execute("DROP TRIGGER artefacts_stay")
+        rows.execute(f"UPDATE artefacts SET {change}")
+    rows.close()
+    with pytest.raises(PodiumError):
+        desk.registry.list()
+
+
 def test_a_damaged_or_newer_file_is_typed(tmp_path: Path) -> None:
     folder = tmp_path / "artefacts"
     folder.mkdir()

@@ -113,7 +113,13 @@ def test_a_row_that_somebody_changed_is_no_artefact_any_more(desk: Desk, tmp_pat
         desk.registry.load(changed)
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"public_key": "AAAA"}', "not json"])
+_KEY = '"public_key": "' + "A" * 43 + '=", "label": "x", "expires_at": null, "distrusted_at": null'
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "[]", '{"public_key": "AAAA"}', "not json", f'{{{_KEY}, "history": ["x"]}}', "[" * 100_000],
+)
 def test_a_key_file_that_cannot_be_read_trusts_nobody(desk: Desk, tmp_path: Path, content: str) -> None:
     made = desk.add("1", adding())
     (tmp_path / "artefacts" / "keys" / f"{desk.key.key_id}.json").write_text(content)
