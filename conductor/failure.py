@@ -126,11 +126,11 @@ def give_up(policy: FailurePolicy, *, level: int = 2) -> Decision:
 
 
 def error_detail(error: PodiumError, *, agent: str = "") -> result_pb2.ErrorDetail:
-    """An error as events keep it."""
+    """An error as events keep it: bounded, because devices and agents elsewhere write all of it."""
     return result_pb2.ErrorDetail(
         code=error.code,
         message=error.message[:2000],
-        next_step=error.next_step,
+        next_step=error.next_step[:1000],
         evidence=[item[:500] for item in error.evidence[:20]],
         agent=agent or error.agent,
     )

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from cloud.commands.connection import (
@@ -20,6 +19,7 @@ from cloud.commands.connection import (
 from cloud.commands.showing import wrapped
 from podium.cli import emit
 from podium.errors import InvalidRequest, NotFound
+from podium.terminal import Console
 from podium.v1 import agent_pb2
 
 app = typer.Typer()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from cloud.commands.artefact_showing import cells, key_json
@@ -24,6 +23,7 @@ from cloud.commands.artefact_store import (
 )
 from cloud.commands.connection import DEFAULT_DATA, JsonOption
 from podium.cli import emit
+from podium.terminal import Console
 from tools.artefacts.errors import ArtefactInvalid
 from tools.artefacts.files import write_whole
 from tools.artefacts.records import Description, Reference, canonical_json

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from podium.terminal import Console
 from tools.artefacts.records import Artefact, Change, Current
 
 if TYPE_CHECKING:

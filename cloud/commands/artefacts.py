@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from cloud.commands.artefact_keys import commands as key_commands
@@ -32,6 +31,7 @@ from cloud.commands.artefact_store import (
 from cloud.commands.connection import DEFAULT_DATA, JsonOption
 from podium.cli import emit, require
 from podium.errors import InvalidRequest
+from podium.terminal import Console
 from tools.artefacts.checking import faults, unused_files
 from tools.artefacts.records import KINDS, Current, Description, Name, Reference
 from tools.models.pinned import committed_models

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from podium.cli import emit
+from podium.terminal import Console
 
 app = typer.Typer(name="config", help="The server's settings.", no_args_is_help=True)
 

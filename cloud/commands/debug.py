@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from cloud.commands.connection import (
@@ -24,6 +23,7 @@ from cloud.commands.presenting import reward_json
 from podium.cli import emit
 from podium.errors import Conflict, InvalidRequest
 from podium.status import task_status_name
+from podium.terminal import Console
 
 app = typer.Typer()
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from cloud.commands.connection import JsonOption, say
 from cloud.commands.showing import show_answer, timeline_picture
 from podium.cli import emit
 from podium.status import task_status_name
+from podium.terminal import Console
 
 if TYPE_CHECKING:
     from cloud.demo.story import Outcome

@@ -9,7 +9,6 @@ from typing import Any
 import grpc
 import typer
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from rich.console import Console
 
 from cloud.commands.connection import (
     DEFAULT_DATA,
@@ -27,6 +26,7 @@ from podium.errors import PodiumError, ServerUnavailable
 from podium.import_names import check_import_names
 from podium.link import Address, sync_channel, unreachable
 from podium.rpc_status import from_rpc_error
+from podium.terminal import Console
 
 CALL_LIMIT_S = 10
 MIN_FREE_BYTES = 200 * 2**20

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
-from rich.console import Console
 
 from cloud.commands.connection import (
     DEFAULT_DATA,
@@ -24,6 +23,7 @@ from cloud.commands.secret_output import put, require_new
 from podium.cli import emit
 from podium.client.machines import MachinesClient
 from podium.errors import InvalidRequest
+from podium.terminal import Console
 from podium.v1 import identity_pb2
 
 app = typer.Typer(name="machine", help="Give machines certificates and take them back.", no_args_is_help=True)

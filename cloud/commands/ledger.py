@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.commands.connection import DEFAULT_DATA, JsonOption
 from podium.cli import emit
+from podium.terminal import Console
 from tools.ledger.errors import storage_error
 from tools.ledger.ledger import Ledger
 from tools.ledger.reading import entries, export, head_of, verify

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from cloud.commands.connection import DEFAULT_DATA, JsonOption, SettingsOption, local_specialists
@@ -15,6 +14,7 @@ from cloud.commands.moments import moment
 from cloud.commands.progress import plan_line
 from podium.cli import emit
 from podium.errors import InvalidRequest
+from podium.terminal import Console
 
 if TYPE_CHECKING:
     from conductor.plan import Plan

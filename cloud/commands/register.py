@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from cloud.commands.agents import agent_json
@@ -22,6 +21,7 @@ from cloud.commands.connection import (
 )
 from podium.cli import emit
 from podium.errors import InvalidRequest
+from podium.terminal import Console
 from podium.v1 import registry_pb2
 
 if TYPE_CHECKING:

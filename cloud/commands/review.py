@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from cloud.commands.connection import (
@@ -23,6 +22,7 @@ from cloud.commands.showing import wrapped
 from podium.cli import emit
 from podium.errors import InvalidRequest
 from podium.status import task_status_name
+from podium.terminal import Console
 from podium.v1 import status_pb2
 
 app = typer.Typer(name="review", help="Settle what waits for a person.", no_args_is_help=True)

@@ -5,12 +5,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
 from cloud.commands.presenting import latency_ms
 from conductor.claims import cited
 from podium.status import task_status_name
+from podium.terminal import Console
 from podium.v1 import result_pb2, status_pb2, task_pb2
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from cloud.commands.connection import (
     DEFAULT_DATA,
@@ -28,6 +27,7 @@ from podium.cli import emit
 from podium.client import Client
 from podium.errors import Conflict, InvalidRequest
 from podium.status import ENDED, WAITS_FOR_PERSON, TaskStatus, task_status_name, task_status_of
+from podium.terminal import Console
 from podium.v1 import event_pb2, status_pb2, task_pb2
 
 if TYPE_CHECKING:

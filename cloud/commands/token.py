@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from cloud.commands.connection import (
     DEFAULT_DATA,
@@ -20,6 +19,7 @@ from cloud.commands.connection import (
 from cloud.commands.moments import length_of_time
 from cloud.commands.secret_output import put, require_new
 from podium.cli import emit
+from podium.terminal import Console
 
 app = typer.Typer(name="token", help="Give callers tokens and take them back.", no_args_is_help=True)
 

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 import click
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from podium.errors import InvalidRequest, PodiumError
+from podium.terminal import Console, escaped
 
 GROUP = "podium.commands"
 _OUR_TOP_LEVELS = ("agents", "cloud", "conductor", "edge", "federation", "podium", "tools")
@@ -107,7 +107,9 @@ def fail(error: PodiumError, *, as_json: bool, exit_status: int = 1) -> NoReturn
 
 def emit(value: Any) -> None:
     """Print one JSON object on stdout; everything else a command says goes to stderr."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    # JSON escapes some of the characters that a terminal obeys; the other ones become escapes here.
+    text = escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 

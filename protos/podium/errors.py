@@ -35,6 +35,7 @@ Packages below add their own leaves (SQL, images, models); a test proves that ev
 a gRPC status.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import ClassVar
@@ -282,9 +283,16 @@ class InternalError(PodiumError):
     code = "INTERNAL_ERROR"
 
 
+# C0 without tab and line feed, DEL, C1, and the marks that reorder text.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
 def _sendable(text: str) -> str:
-    """The text without lone surrogates: it may quote an agent or a file, and must fit into a protobuf message."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """The text without lone surrogates and without what a terminal obeys: it may quote an agent or a file.
+
+    Surrogates do not fit into a protobuf message; the rest would act on whoever reads the error.
+    """
+    return _COMMANDS.sub("\ufffd", text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def catalogue() -> dict[str, type[PodiumError]]:

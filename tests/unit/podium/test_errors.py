@@ -105,6 +105,13 @@ def test_a_status_from_elsewhere_becomes_the_nearest_error(code, expected):
     assert from_rpc_error(SentError(status_pb2.Status(code=code.value[0], message="x"))).code == expected
 
 
+def test_what_an_error_quotes_commands_no_terminal():
+    evil = "a\x1b]0;owned\x07\x9b2J\u202eb\ud800\nc\td"
+    error = errors.AgentCrashed(evil, next_step=evil, evidence=[evil])
+    assert error.message == "a\ufffd]0;owned\ufffd\ufffd2J\ufffdb?\nc\td"
+    assert (error.next_step, error.evidence) == (error.message, (error.message,))
+
+
 def test_two_classes_with_one_code_are_noticed(monkeypatch):
     class Doubled(errors.NotFound):
         """Has its parent's code."""
