@@ -4,11 +4,14 @@ Whoever registers an agent chooses functions, folders and variables by name. Wit
 code in the server, reading its keys, and sending its secrets to an address of one's own.
 """
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agents.allowed_hosts import AllowedHosts
 from agents.callables import resolve
 from agents.spec import AgentSpec, ManifestInvalid
 
@@ -16,6 +19,9 @@ _OWN_HOOKS = "agents.output_hooks"
 """Hooks that come with Podium: they only read what they are given."""
 _ISOLATED = frozenset({"process"})
 """Engines that run a function in a process which is locked away."""
+_PROGRAM_FOLDERS = ("/usr", "/bin", "/sbin", "/opt", sys.prefix, sys.base_prefix)
+"""Programs that anybody may start; the folder of a program is shown to it."""
+_ADDRESSES = frozenset({"url", "card", "base_url", "endpoints", "hosts"})
 _FUNCTIONS = frozenset({"callable", "before", "after"})
 _FOLDERS = frozenset({"path", "cwd", "folder"})
 ENVIRONMENT_PREFIX = "PODIUM_AGENT_"
@@ -34,6 +40,8 @@ class ForeignPolicy:
     """Folders that agents may be given, with what is below them."""
     environment: tuple[str, ...] = ()
     """Variables besides those that begin with `PODIUM_AGENT_`."""
+    hosts: AllowedHosts = field(default_factory=AllowedHosts)
+    """Where agents may be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +70,17 @@ def refusals(spec: AgentSpec, policy: ForeignPolicy) -> Iterator[Refusal]:
             yield from _folder_refusals(key, value, policy)
         if key == "env" or key.endswith("_env"):
             yield from _variable_refusals(key, value, policy)
-        if key == "command" and spec.engine not in _ISOLATED and value:
-            # A program that is found on the search path runs with the server's rights, as a function would.
-            yield from _folder_refusals(key, value[0], policy)
+        if key == "command" and value:
+            yield from _program_refusals(spec, str(value[0]), policy)
+        if key in _ADDRESSES:
+            yield from _address_refusals(key, value, policy)
+        if key == "network" and value and not policy.hosts.everywhere:
+            # A program with sockets calls whom it likes; nobody here sees whom.
+            message = (
+                "with `network` the program reaches every address; the operator allows that with `*` in the "
+                "setting `agent_hosts`"
+            )
+            yield Refusal(code="HOST_NOT_ALLOWED", message=message, place=("settings", key))
 
 
 def _functions(spec: AgentSpec) -> Iterator[tuple[SettingPlace, str]]:
@@ -109,6 +125,24 @@ def _folder_refusals(key: str, value: Any, policy: ForeignPolicy) -> Iterator[Re
     if not any(path.is_relative_to(folder.resolve()) for folder in policy.folders):
         message = f"{value} is not below a folder that the operator allows with the setting `agent_folders`"
         yield Refusal(code="FOLDER_NOT_ALLOWED", message=message, place=("settings", key))
+
+
+def _program_refusals(spec: AgentSpec, program: str, policy: ForeignPolicy) -> Iterator[Refusal]:
+    """Programs are locked away, but see the folder they lie in. One by its bare name is on the search path."""
+    if os.sep not in program:
+        return
+    if not os.path.isabs(program):
+        if spec.settings.get("path") is not None and ".." not in Path(program).parts:
+            return  # below a folder that is checked itself
+    elif any(Path(os.path.normpath(program)).is_relative_to(folder) for folder in _PROGRAM_FOLDERS):
+        return
+    yield from _folder_refusals("command", program, policy)
+
+
+def _address_refusals(key: str, value: Any, policy: ForeignPolicy) -> Iterator[Refusal]:
+    for place in value if isinstance(value, list | tuple) else [value]:
+        if place is not None and (why := policy.hosts.refusal(str(place))):
+            yield Refusal(code="HOST_NOT_ALLOWED", message=why, place=("settings", key))
 
 
 def _variable_refusals(key: str, value: Any, policy: ForeignPolicy) -> Iterator[Refusal]:

@@ -175,7 +175,7 @@ class App:
         )
         hosts = GrpcEngine(machines.hosts)
         machines.on_host_revoked(hosts.trust_changed)
-        engines = build_engines(python, hub, onnx, process, hosts, os.environ)
+        engines = build_engines(python, hub, onnx, process, hosts, os.environ, settings.allowed_hosts)
         self._exits.push_async_callback(close_engines, engines)
         wiring = Wiring(
             bus=bus,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agents.allowed_hosts import NONE_LISTED, AllowedHosts
 from agents.engines.a2a import A2aEngine
 from agents.engines.device import DeviceEngine, DeviceLink
 from agents.engines.grpc import GrpcEngine
@@ -22,6 +23,7 @@ def build_engines(
     process: ProcessEngine,
     hosts: GrpcEngine,
     environment: Mapping[str, str],
+    allowed: AllowedHosts = NONE_LISTED,
 ) -> Mapping[str, Engine]:
     """The engines by the name that a manifest gives.
 
@@ -32,14 +34,15 @@ def build_engines(
         process: runs agents in processes of their own.
         hosts: runs agents on agent hosts.
         environment: where variables that manifests name (tokens of foreign agents) are read from.
+        allowed: where agents are reached.
     """
     return {
         "python": python,
         "device": DeviceEngine(devices),
         "onnx": onnx,
-        "a2a": A2aEngine(environment),
-        "mcp": McpEngine(environment, certain_misfits),
-        "openai": OpenaiEngine(environment),
+        "a2a": A2aEngine(environment, allowed),
+        "mcp": McpEngine(environment, certain_misfits, process.machine, allowed),
+        "openai": OpenaiEngine(environment, allowed),
         "process": process,
         "grpc": hosts,
     }
@@ -50,6 +53,18 @@ async def close_engines(engines: Mapping[str, Engine]) -> None:
     for engine in engines.values():
         if isinstance(engine, A2aEngine | GrpcEngine | McpEngine | OpenaiEngine | ProcessEngine):
             await engine.close()
+
+
+async def forget_agent(engines: Mapping[str, Engine], name: str) -> None:
+    """End what engines keep warm for an agent, as when it is disabled or replaced; calls under way still end.
+
+    Args:
+        engines: All of them.
+        name: The agent, in all its versions.
+    """
+    for engine in engines.values():
+        if isinstance(engine, A2aEngine | McpEngine | ProcessEngine):
+            await engine.forget(name)
 
 
 def certain_misfits(produced: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:

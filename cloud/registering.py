@@ -14,6 +14,7 @@ from agents.manifest_text import Finding
 from agents.registry import AgentRegistry, RegisteredAgent
 from agents.spec import ManifestInvalid
 from agents.validation import ValidationReport, validate_agent
+from cloud.engines import forget_agent
 from cloud.registrations import Registrations
 from conductor.plan import PlanFormatError
 from conductor.rules_planner import offered_plan
@@ -113,6 +114,10 @@ class Registrar:
                 await asyncio.to_thread(self._registrations.record_refusal, name, error, by=by)
             raise
 
+    async def forget(self, name: str) -> None:
+        """End what is kept warm for an agent that is out of service or has another version now."""
+        await forget_agent(self._engines, name)
+
     async def _register(self, linted: Linted, *, dry_run: bool, trial_count: int, by: str) -> Registered:
         spec = linted.demand()
         if not dry_run and self._registry.exactly(spec.name, spec.version) is not None:
@@ -129,7 +134,11 @@ class Registrar:
             )
         agent = await asyncio.to_thread(RegisteredAgent.of, spec)
         about_plans = await asyncio.to_thread(plan_findings, agent, self._registry)
-        report = await self._tried(agent, trial_count)
+        try:
+            report = await self._tried(agent, trial_count)
+        finally:
+            # Kept or not, and then with its share of the calls: nothing of the trial waits for another one.
+            await self.forget(spec.name)
         if not report.passed:
             tried = report.answered + report.broken + sum(report.refused.values())
             drift = [f"{one.kind} {one.place}: {one.message} ({one.times} times)" for one in report.drift]

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from agents.allowed_hosts import AllowedHosts
 from agents.foreign_code import ForeignPolicy
 from podium.errors import InvalidRequest
 from podium.link import is_loopback
@@ -72,6 +73,11 @@ class Settings(BaseModel):
     agent_folders: str = Field("", description="folders that registered agents may be given, /a,/b; none if empty")
     agent_variables: str = Field(
         "", description="environment variables that registered agents may name besides PODIUM_AGENT_*, A,B"
+    )
+    agent_hosts: str = Field(
+        "",
+        description="hosts that registered agents may be reached at: HOST, *.DOMAIN, 10.1.0.0/16, each with or "
+        "without :PORT, or *; none if empty, but with insecure_loopback this machine",
     )
     agent_processes: int = Field(32, ge=1, le=4096, description="processes of agents at once, idle ones included")
     agent_weak_isolation: bool = Field(
@@ -137,6 +143,12 @@ class Settings(BaseModel):
     def _is_host_and_port_or_empty(cls, value: str) -> str:
         return value and cls._is_host_and_port(value)
 
+    @field_validator("agent_hosts")
+    @classmethod
+    def _is_a_list_of_hosts(cls, listed: str) -> str:
+        AllowedHosts.parse(_listed(listed))
+        return listed
+
     @field_validator("listen_machines", "machines_address")
     @classmethod
     def _is_another_host_and_port(cls, value: str, info: ValidationInfo) -> str:
@@ -200,7 +212,13 @@ class Settings(BaseModel):
             modules=_listed(self.agent_modules),
             folders=tuple(map(Path, _listed(self.agent_folders))),
             environment=_listed(self.agent_variables),
+            hosts=self.allowed_hosts,
         )
+
+    @property
+    def allowed_hosts(self) -> AllowedHosts:
+        """Where registered agents may be reached."""
+        return AllowedHosts.parse(_listed(self.agent_hosts), loopback=self.insecure_loopback)
 
     @property
     def grace(self) -> timedelta:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from agents.allowed_hosts import NONE_LISTED, AgentAddressRefused, AllowedHosts
 from agents.contract import HandoverBroken
 from agents.engines.foreign import (
     AgentIncompatible,
@@ -55,14 +56,22 @@ class _Link:
 class A2aEngine:
     """Keeps one connection for each agent; its card is looked at again after five minutes and after a failure."""
 
-    def __init__(self, environment: Mapping[str, str], *, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        hosts: AllowedHosts = NONE_LISTED,
+        *,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
             environment: where the tokens that manifests name are read from.
+            hosts: looked at again whenever an agent is connected to.
             clock_s: seconds that only grow.
         """
         self._environment = environment
+        self._hosts = hosts
         self._clock_s = clock_s
         self._links: dict[str, _Link] = {}
         self._connecting: dict[str, asyncio.Lock] = {}
@@ -74,6 +83,7 @@ class A2aEngine:
 
         Raises:
             AgentIncompatible: the card is not what the manifest says, or the agent speaks another version.
+            AgentAddressRefused: its address leads where agents are not reached at.
             AgentUnreachable: the agent cannot be reached, or died during the call.
             AgentCrashed: the agent says that it failed, or refuses.
             OutputContractBroken: the answer is not one JSON object, is too large, or is a question once too often.
@@ -98,6 +108,15 @@ class A2aEngine:
             label=f"skill {settings.skill} of {said(card.name)} {said(card.version)}",
             location=f"{settings.card}#{settings.skill}",
         )
+
+    async def forget(self, name: str) -> None:
+        """Close the connections of an agent, each after its last call, as when it is disabled or replaced.
+
+        Args:
+            name: the agent, in all its versions.
+        """
+        for key in [key for key in self._links if key.startswith(f"{name} ")]:
+            self._start(_closed_after(self._links.pop(key), _CARD_IS_GOOD_FOR_S))
 
     async def close(self) -> None:
         """Give up what runs and close every connection."""
@@ -182,7 +201,12 @@ class A2aEngine:
 
         name = invocation.spec.name
         headers = token_headers(settings, self._environment, name)
+        await self._hosts.check(settings.card, agent=name)
         found = await find_card(settings, headers, agent=name)
+        if self._hosts.leads_out(settings.card, found.interface.url):
+            why = self._hosts.refusal(found.interface.url)
+            raise AgentAddressRefused(f"the card of {name} leads elsewhere: {why}", agent=name)
+        await self._hosts.check(found.interface.url, agent=name)
         before = self._cards.setdefault(_key(invocation), found.sha256)
         if before != found.sha256:
             _LOG.warning("the card of %s has changed: %s", name, card_summary(found))

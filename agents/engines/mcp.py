@@ -2,11 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from agents.allowed_hosts import NONE_LISTED, AllowedHosts
 from agents.engines.foreign import (
     AgentIncompatible,
     attributed,
@@ -44,15 +45,24 @@ _LIMIT_SIGNALS: Final = (signal.SIGXCPU, signal.SIGXFSZ)
 class McpEngine:
     """Keeps one warm session for each agent; its calls share it, and a broken one is replaced at the next call."""
 
-    def __init__(self, environment: Mapping[str, str], misfits: Misfits, machine: Machine | None = None) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        misfits: Misfits,
+        machine: Machine | None = None,
+        hosts: AllowedHosts = NONE_LISTED,
+    ) -> None:
         """Start nothing yet.
 
         Args:
             environment: where the variables that manifests name are read from.
             misfits: compares an agent's input schema with that of its tool.
             machine: how programs are held.
+            hosts: looked at again whenever a server is connected to.
         """
-        self._machine = machine or Machine()
+        self._hosts = hosts
+        self.machine = machine or Machine()
+        """How this machine holds programs."""
         self._environment = environment
         self._misfits = misfits
         self._sessions: dict[str, McpSession] = {}
@@ -63,6 +73,7 @@ class McpEngine:
 
         Raises:
             AgentIncompatible: the server has no such tool, or it takes other inputs.
+            AgentAddressRefused: its address leads where agents are not reached at.
             AgentUnreachable: the server cannot be started or reached, or died during the call.
             AgentOverLimit: the program used more than its manifest allows, and was ended.
             AgentCrashed: the tool, or the server, says that it failed.
@@ -152,7 +163,8 @@ class McpEngine:
         name = invocation.spec.name
         if settings.url is not None:
             headers = token_headers(settings, self._environment, name)
-            return partial(_http_streams, settings, headers, message_limit(invocation))
+            check = partial(self._hosts.check, settings.url, agent=name)
+            return partial(_http_streams, settings, headers, message_limit(invocation), check)
         if missing := [variable for variable in settings.env if variable not in self._environment]:
             raise AgentCrashed(
                 f"{name} needs environment variables that are not set: {', '.join(missing)}",
@@ -171,7 +183,7 @@ class McpEngine:
             search_path=self._environment.get("PATH", ""),
             max_message_bytes=message_limit(invocation),
         )
-        return partial(stdio_streams, program, self._machine, life)
+        return partial(stdio_streams, program, self.machine, life)
 
     def _check(self, invocation: Invocation, wanted: str, tools: "list[Tool]") -> None:
         name = invocation.spec.name
@@ -189,12 +201,13 @@ class McpEngine:
 
 @asynccontextmanager
 async def _http_streams(
-    settings: McpSettings, headers: Mapping[str, str], max_bytes: int
+    settings: McpSettings, headers: Mapping[str, str], max_bytes: int, check: Callable[[], Awaitable[None]]
 ) -> "AsyncIterator[tuple[Any, Any]]":
     from mcp.client.streamable_http import streamable_http_client
 
     from agents.engines.mcp_http import http_client
 
+    await check()
     async with (
         http_client(headers, max_response_bytes=max_bytes, ca_file=settings.ca_file) as client,
         streamable_http_client(str(settings.url), http_client=client, max_sse_event_size=max_bytes) as streams,

@@ -56,7 +56,7 @@ class McpSession:
     @property
     def usable(self) -> bool:
         """Whether a new call may be made."""
-        return not (self._task.done() or self._stop.is_set() or self.life.ended.is_set() or self.life.worn)
+        return not (self._task.done() or self._stop.is_set() or self.life.spent)
 
     @property
     def over(self) -> bool:

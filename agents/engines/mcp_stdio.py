@@ -1,6 +1,6 @@
 """An MCP server as a process of ours: locked away like any agent, bounded in what it uses and in what it says.
 
-The SDK's own stdio transport passes on part of the environment, keeps a line of any length and confines nothing, so
+The SDK's own stdio transport passes on part of the environment, keeps a line of any length and confines nothing:
 this one stands in for it.
 """
 
@@ -83,9 +83,10 @@ class ProgramLife:
         return {} if self.resident is None or self.stopping else self.resident.verdict
 
     @property
-    def worn(self) -> bool:
-        """Whether another should take its place."""
-        return self.resident is not None and self.resident.worn
+    def spent(self) -> bool:
+        """Whether another must take its place for the next call."""
+        resident = self.resident
+        return self.ended.is_set() or (resident is not None and (resident.worn or resident.over.is_set()))
 
     def started(self) -> None:
         """It has said what it can do; from now on it runs during calls only."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from agents.allowed_hosts import NONE_LISTED, AllowedHosts
 from agents.engines.foreign import attributed, said, timed_out
 from agents.engines.openai_prompt import estimated_tokens, messages_of
 from agents.engines.settings import ForeignSettings, OpenaiSettings
@@ -34,13 +35,15 @@ _LONGEST_RETRY_AFTER = timedelta(minutes=10)
 class OpenaiEngine:
     """Asks the model once per call; whoever called decides about another attempt."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], hosts: AllowedHosts = NONE_LISTED) -> None:
         """Connect to nothing yet.
 
         Args:
             environment: Where the variables that manifests name for their keys are read from.
+            hosts: Looked at again before every call.
         """
         self._environment = environment
+        self._hosts = hosts
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
         self._formats: dict[tuple[str, str], str] = {}
 
@@ -49,6 +52,7 @@ class OpenaiEngine:
 
         Raises:
             AgentOverLimit: prompt and answer do not fit into `limits.context_tokens`, or the answer is too long.
+            AgentAddressRefused: the endpoint's address leads where agents are not reached at.
             AgentUnreachable: the endpoint cannot be reached, is overloaded (`retry_after` says for how long), or
                 broke off.
         """
@@ -56,6 +60,7 @@ class OpenaiEngine:
         client = self._client(settings, invocation.spec.name)
         try:
             async with asyncio.timeout(invocation.time_limit.total_seconds()):
+                await self._hosts.check(settings.base_url, agent=invocation.spec.name)
                 text = await self._asked(client, invocation, settings)
         except TimeoutError as error:
             raise timed_out(invocation) from error

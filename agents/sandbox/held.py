@@ -11,7 +11,6 @@ from typing import Any
 from agents.sandbox import confinement
 from agents.sandbox.process_tree import TreeUse, tree_use
 
-
 SIGNALLED = 128
 """An exit status above this is that much more than the signal that ended the program, as shells have it."""
 

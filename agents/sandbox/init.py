@@ -6,6 +6,7 @@ neither, so this one does it for them; it is as confined as they are.
 
 import os
 
+from agents.sandbox import kernel
 from agents.sandbox.held import SIGNALLED
 
 
@@ -15,6 +16,8 @@ def run_below(program: int) -> None:
     Args:
         program: Its process.
     """
+    # The program is the same user, and has no business in here.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     nothing = os.open(os.devnull, os.O_RDWR)
     # What the program speaks on closes when the program closes it.
     for fd in range(3):

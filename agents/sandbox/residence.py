@@ -109,10 +109,11 @@ class Residence:
         """What it has written; a program that finds its disk full seldom says so to whoever asked it."""
         self._weighed_at = time.monotonic()
         if self._how.isolation in confinement.NAMESPACED:
-            with contextlib.suppress(OSError):  # it has just ended
-                room = os.statvfs(f"/proc/{self._agent.pid}/root{confinement.SCRATCH}")
-                if room.f_bfree == 0 or room.f_ffree == 0:
-                    raise _over("scratch_bytes", room.f_blocks * room.f_frsize, self._how.scratch_bytes)
+            for pid in self._agent.use().pids[:1]:
+                with contextlib.suppress(OSError):  # it has just ended
+                    room = os.statvfs(f"/proc/{pid}/root{confinement.SCRATCH}")
+                    if room.f_bfree == 0 or room.f_ffree == 0:
+                        raise _over("scratch_bytes", room.f_blocks * room.f_frsize, self._how.scratch_bytes)
             return
         used = _size_of(self._how.scratch)
         if used >= self._how.scratch_bytes:

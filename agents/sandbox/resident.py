@@ -1,4 +1,4 @@
-"""The server's end of a program that stays: the server speaks with it directly, its warden holds and measures it."""
+"""The server's end of a program that stays: the server speaks with it, its warden holds it."""
 
 import asyncio
 import itertools

@@ -68,8 +68,8 @@ def _say(reply: Mapping[str, Any], payload: bytes = b"") -> None:
 
 def _confinement(start: Mapping[str, Any]) -> confinement.Confinement:
     isolation = _isolate(namespaces=start["namespaces"])
-    # A program that stays is ended by what is measured. The kernel, which only refuses, stands further back: such a
-    # program might go on without the memory and say something else.
+    # A program that stays is ended by what is measured. The kernel, which only refuses, stands further back: such
+    # a program might go on without the memory and say something else.
     room = 2 if start["streams"] else 1
     how = confinement.Confinement(
         isolation=isolation,

@@ -82,6 +82,8 @@ class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
             request.enabled,
             by=current_principal().caller,
         )
+        if not request.enabled:
+            await self._registrar.forget(request.name)
         return registry_pb2.SetAgentEnabledResponse(agents=map(describe, agents))
 
     async def SetAgentWeights(  # noqa: N802 - gRPC's name

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agents.allowed_hosts import AllowedHosts
 from agents.engines.settings import A2aSettings, McpSettings, check_settings
 from agents.foreign_code import ForeignPolicy, refusals
 from tests.fakes.agents import agent_spec
@@ -49,23 +50,26 @@ def test_the_most_that_an_output_may_claim() -> None:
 @pytest.mark.parametrize(
     ("command", "refused"),
     [
-        (["sh", "-c", "true"], True),
-        (["/usr/bin/python3", "/srv/agents/atlas.py"], True),
-        (["/srv/agents/../../bin/sh"], True),
+        # Locked away, it may be any program that everybody has; but a program sees the folder it lies in.
+        (["sh", "-c", "true"], False),
+        (["/usr/bin/python3", "/srv/agents/atlas.py"], False),
+        (["/srv/agents/../../root/bin/tool"], True),
+        (["/root/bin/tool"], True),
+        (["../bin/tool"], True),
         (["/srv/agents/atlas", "--verbose"], False),
     ],
 )
-def test_a_manifest_from_elsewhere_starts_no_program_but_those_that_the_operator_allows(
+def test_a_manifest_from_elsewhere_starts_programs_that_everybody_has_or_that_the_operator_allows(
     command: list[str], refused: bool
 ) -> None:
     spec = agent_spec("atlas", engine="mcp", settings=STDIO | {"command": command})
     found = [refusal.code for refusal in refusals(spec, ForeignPolicy(folders=(Path("/srv/agents"),)))]
     assert found == (["FOLDER_NOT_ALLOWED"] if refused else [])
-    assert [refusal.code for refusal in refusals(spec, ForeignPolicy())] == ["FOLDER_NOT_ALLOWED"]
 
 
 def test_a_manifest_from_elsewhere_sends_no_secret_of_the_server_away() -> None:
     settings = MCP | {"token_env": "PODIUM_TOKEN", "ca_file": "/etc/ca.pem"}
     spec = agent_spec("atlas", engine="mcp", settings=settings)
-    found = {refusal.code for refusal in refusals(spec, ForeignPolicy())}
+    hosts = AllowedHosts.parse(["tools.example"])
+    found = {refusal.code for refusal in refusals(spec, ForeignPolicy(hosts=hosts))}
     assert found == {"VARIABLE_NOT_ALLOWED", "FOLDER_NOT_ALLOWED"}
