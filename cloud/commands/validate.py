@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from cloud.commands.connection import (
@@ -26,6 +25,7 @@ from cloud.commands.connection import (
 )
 from podium.cli import emit
 from podium.errors import InvalidRequest, PodiumError
+from podium.terminal import Console
 
 if TYPE_CHECKING:
     from agents.registry import RegisteredAgent
