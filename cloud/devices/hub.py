@@ -36,7 +36,7 @@ from podium.errors import (
 )
 from podium.link.inbox import IdentityShared, Inbox, InboxSession, InboxStore
 from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience
-from podium.telemetry import current, parsed
+from podium.telemetry import current, named, parsed
 from podium.v1 import edge_pb2, result_pb2
 
 _LOG = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ class DeviceHub:
                 connected=partial(self.online, device_id),
             )
         except IdentityShared as error:
-            _LOG.warning("device %s: two processes hold its name or certificate", device_id)
+            _LOG.warning("device %s: two processes hold its name or certificate", named(device_id))
             self._on_contested(device_id)
             raise IdentityShared(
                 f"another process connected as device {device_id}, and this one does not get its place back"
@@ -227,7 +227,7 @@ class DeviceHub:
         else:
             device.stream.end(ServerUnavailable(f"device {device_id} connected anew elsewhere"))
             device.stream, device.capabilities = stream, capabilities
-        _LOG.info("device %s connected", device_id)
+        _LOG.info("device %s connected", named(device_id))
         return device, stream
 
     def _received(self, device: _Device, stream: Stream, done: "asyncio.Task[None]") -> None:
@@ -247,7 +247,7 @@ class DeviceHub:
                         agent=pending.request.agent,
                     )
                 )
-        _LOG.info("device %s disconnected", device.device_id)
+        _LOG.info("device %s disconnected", named(device.device_id))
 
     async def _receive(
         self, device: _Device, stream: Stream, requests: AsyncIterator[edge_pb2.ConnectRequest]
@@ -276,7 +276,7 @@ class DeviceHub:
             case "step_result" if not again:
                 self._settle(device, request.step_result)
             case None:
-                _LOG.warning("device %s sent a message of a kind not known here", device.device_id)
+                _LOG.warning("device %s sent a message of a kind not known here", named(device.device_id))
         return {}
 
     async def _observe(self, device_id: str, observation: edge_pb2.Observation) -> edge_pb2.ObservationOutcome:
@@ -287,7 +287,7 @@ class DeviceHub:
             if error.retryable:
                 raise  # not acknowledged: the device keeps it and sends it again
             # Refused for good and told so: sending it for ever would block everything behind it.
-            _LOG.warning("device %s: observation refused: %s (%s)", device_id, error.code, error.field)
+            _LOG.warning("device %s: observation refused: %s (%s)", named(device_id), error.code, error.field)
             outcome.error.CopyFrom(_detail(error))
         return outcome
 
@@ -295,7 +295,7 @@ class DeviceHub:
         key = (result.task_id, result.step, result.attempt)
         pending = device.pending.get(key)
         if pending is None or pending.outcome.done():
-            _LOG.info("device %s: late or repeated result of a step ignored", device.device_id)
+            _LOG.info("device %s: late or repeated result of a step ignored", named(device.device_id))
             return
         if (above := parsed(pending.request.traceparent)) is not None:
             record_work(

@@ -1,5 +1,6 @@
 """Telemetry of one server, from its settings: where spans go, whether metrics are counted, and who serves them."""
 
+import logging
 import os
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -17,6 +18,8 @@ from podium.telemetry.exporting import Destination, SpanExport, SpanFile
 
 if TYPE_CHECKING:
     from cloud.telemetry.metrics import Metrics
+
+_LOG = logging.getLogger(__name__)
 
 SERVICE = "podium-server"
 _LAST_SPANS_WITHIN = timedelta(seconds=2)
@@ -92,6 +95,7 @@ class Telemetry:
 
         self._page = MetricsPage(page)
         self.metrics_address = await self._page.listen(wanted)
+        _LOG.info("metrics are served on %s", self.metrics_address)
 
     def close(self) -> None:
         """Deliver the last spans, but wait for nobody for long."""

@@ -126,7 +126,7 @@ def recording() -> bool:
 def record(span: FinishedSpan) -> None:
     """Record a span that was not timed by `span`: of a task that ended, or of a device."""
     if _recorder is not None:
-        device_id = span.device_id if _ID.fullmatch(span.device_id) else "other" if span.device_id else ""
+        device_id = span.device_id and named(span.device_id)
         code = span.error_code if not span.error_code or _WORD.fullmatch(span.error_code) else "OTHER"
         _recorder(replace(span, attributes=allowed(span.attributes), device_id=device_id, error_code=code))
 
@@ -203,6 +203,11 @@ def working_on(task_id: str, context: TraceContext | None) -> Iterator[None]:
     finally:
         _task.reset(task_token)
         _current.reset(token)
+
+
+def named(text: str) -> str:
+    """A name as log lines may give it; what has not the form of one is not repeated."""
+    return text if _ID.fullmatch(text) else "(not a name)"
 
 
 def allowed(attributes: Mapping[str, Value]) -> Mapping[str, Value]:
