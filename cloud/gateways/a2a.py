@@ -51,7 +51,7 @@ from cloud.gateways.a2a_tasks import (
     statuses_of,
 )
 from cloud.gateways.callers import Callers
-from cloud.gateways.tasks import MAX_WAIT, followed, request_id_of
+from cloud.gateways.tasks import MAX_WAIT, followed, moment_of, request_id_of
 from podium.client import AsyncClient
 from podium.errors import (
     Conflict,
@@ -126,8 +126,8 @@ class A2aGateway(RequestHandler):
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """One page of the caller's tasks, newest first; `total_size` counts those of the page."""
         size = params.page_size or _DEFAULT_PAGE
-        if size > _MAX_PAGE:
-            raise InvalidParamsError(f"page_size is {size}; {_MAX_PAGE} is the most")
+        if not 0 < size <= _MAX_PAGE:
+            raise InvalidParamsError(f"page_size is {size}; from 1 to {_MAX_PAGE} are given")
         wanted = statuses_of(params.status) if params.status != TaskState.TASK_STATE_UNSPECIFIED else []
         async with self._client(context) as client:
             page = await client.list(statuses=wanted, page_size=size, page_token=params.page_token)
@@ -218,11 +218,7 @@ def _asked(message: Message) -> tuple[str, datetime | None]:
     [data] = given if len(given) == 1 else [None]
     if not isinstance(data, dict) or not isinstance(data.get("text"), str) or set(data) - {"text", "as_of"}:
         raise ContentTypeNotSupportedError("a message has one data part at most: an object with text and as_of")
-    try:
-        as_of = datetime.fromisoformat(data["as_of"]) if "as_of" in data else None
-    except (TypeError, ValueError) as error:
-        raise InvalidParamsError("as_of is not a moment as ISO 8601 writes it") from error
-    return data["text"], as_of
+    return data["text"], moment_of(data["as_of"]) if "as_of" in data else None
 
 
 async def _told(client: AsyncClient, message: Message, text: str) -> task_pb2.Task:

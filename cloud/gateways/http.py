@@ -229,9 +229,12 @@ def _length(headers: Mapping[str, str]) -> int:
 def _from_here(headers: Mapping[str, str]) -> bool:
     """A name that leads to this machine only by a trick of DNS, or a page of another site, is not from here."""
     origin = headers.get("origin")
-    hosts = [urlsplit(f"//{headers.get('host', '')}").hostname]
-    if origin is not None:
-        hosts.append(urlsplit(origin).hostname)
+    try:
+        hosts = [urlsplit(f"//{headers.get('host', '')}").hostname]
+        if origin is not None:
+            hosts.append(urlsplit(origin).hostname)
+    except ValueError:  # as of http://[
+        return False
     return all(host is not None and is_loopback(host) for host in hosts)
 
 

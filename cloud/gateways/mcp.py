@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cloud.gateways.callers import Callers
 from cloud.gateways.mcp_tools import TOOLS, checked_arguments
-from cloud.gateways.tasks import followed, request_id_of, shown
+from cloud.gateways.tasks import followed, moment_of, request_id_of, shown
 from podium.client import AsyncClient
 from podium.errors import PodiumError
 from podium.status import task_status_name
@@ -106,12 +106,15 @@ class _Call:
         if self._params.name == "answer_question":
             question_id = given.get("question_id", "")
             return (await self._client.answer(given["task_id"], given["answer"], question_id=question_id)).task_id
-        as_of = datetime.fromisoformat(given["as_of"]) if "as_of" in given else None
+        as_of = moment_of(given["as_of"]) if "as_of" in given else None
         task = await self._client.submit(
             given["text"],
             request_id=request_id_of(given.get("request_id", "")),
             as_of=as_of,
-            attachments=[blob_pb2.BlobRef(**blob) for blob in given.get("attachments", ())],
+            attachments=[
+                blob_pb2.BlobRef(**blob | {"size_bytes": int(blob["size_bytes"])})  # JSON has 5.0 as an integer
+                for blob in given.get("attachments", ())
+            ],
         )
         return task.task_id
 
@@ -124,7 +127,7 @@ class _Call:
         try:
             known = json.loads(state)
             task_id, question_id = str(known["task_id"]), str(known["question_id"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MCPError(INVALID_PARAMS, "the request state is not one of this server") from error
         response = (self._params.input_responses or {}).get(_ANSWER)
         if isinstance(response, ElicitResult) and (answer := _accepted(response)):

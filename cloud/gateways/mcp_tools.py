@@ -26,7 +26,7 @@ _ATTACHMENT: Final = {
     "type": "object",
     "properties": {
         "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-        "size_bytes": {"type": "integer", "minimum": 0},
+        "size_bytes": {"type": "integer", "minimum": 0, "maximum": 2**53},
         "media_type": {"type": "string", "maxLength": 255},
         "file_name": {"type": "string", "maxLength": 255},
     },

@@ -4,11 +4,11 @@ import json
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from podium.client import AsyncClient
-from podium.errors import TimeLimitExceeded
+from podium.errors import InvalidRequest, TimeLimitExceeded
 from podium.status import ENDED, WAITS_FOR_PERSON, TaskStatus, task_status_name
 from podium.v1 import task_pb2
 
@@ -22,6 +22,19 @@ def request_id_of(given: str) -> str:
     Ids belong to their caller: the server keeps those of two callers apart.
     """
     return str(uuid.uuid5(_NAMESPACE, given)) if given else str(uuid.uuid4())
+
+
+def moment_of(given: object) -> datetime:
+    """A caller's `as_of` in UTC.
+
+    Raises:
+        InvalidRequest: it is no moment as ISO 8601 writes it, or none that calendars know.
+    """
+    try:
+        moment = datetime.fromisoformat(given)  # type: ignore[arg-type]  # of another type is a TypeError
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidRequest("as_of is not a moment as ISO 8601 writes it", field="as_of") from error
 
 
 async def followed(

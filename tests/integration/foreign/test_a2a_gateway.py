@@ -226,6 +226,13 @@ def test_what_is_not_there_or_not_offered_is_said(desk: Desk, url: str, binding:
                 await send(client, desk.ann, message("x", task_id="no-such-task"))
             with pytest.raises(ContentTypeNotSupportedError):
                 await send(client, desk.ann, message("", parts=[new_data_part({"a": 1})]))
+            for moment in ("soon", "9999-12-31T23:59:59-23:59", 5):
+                data = new_data_part({"text": UNCLEAR, "as_of": moment})
+                with pytest.raises(InvalidParamsError, match="as_of"):
+                    await send(client, desk.ann, message("", parts=[data]))
+            for size in (-1, 101):
+                with pytest.raises(InvalidParamsError, match="page_size"):
+                    await client.list_tasks(ListTasksRequest(page_size=size), context=ann)
             with pytest.raises(InvalidParamsError, match="text"):
                 await send(client, desk.ann, message("x" * 5000))
             config = TaskPushNotificationConfig(task_id="t", id="c", url="http://127.0.0.1:9/")

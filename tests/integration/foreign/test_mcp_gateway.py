@@ -190,9 +190,18 @@ def test_the_agents_are_listed(desk: Desk, url: str) -> None:
         ("get_task", {"task_id": "no-such-task"}, "NOT_FOUND"),
         ("submit_task", {}, 'INVALID_REQUEST: arguments: "text" is a required property'),
         ("submit_task", {"text": "x", "as_of": "yesterday"}, "INVALID_REQUEST: as_of"),
+        ("submit_task", {"text": "x", "as_of": "2026-12-31T23:59:60Z"}, "INVALID_REQUEST: as_of"),
+        ("submit_task", {"text": "x", "as_of": "0000-01-01T00:00:00Z"}, "INVALID_REQUEST: as_of"),
+        ("submit_task", {"text": "x", "as_of": "9999-12-31T23:59:59-23:59"}, "INVALID_REQUEST: as_of"),
         ("submit_task", {"text": "x", "wait_seconds": 9999}, "INVALID_REQUEST: wait_seconds"),
         ("submit_task", {"text": "x", "path": "/etc/passwd"}, "INVALID_REQUEST: arguments"),
         ("submit_task", {"text": "x", "attachments": [{"sha256": "0" * 64, "size_bytes": 1}]}, "not stored"),
+        ("submit_task", {"text": "x", "attachments": [{"sha256": "0" * 64, "size_bytes": 5.0}]}, "not stored"),
+        (
+            "submit_task",
+            {"text": "x", "attachments": [{"sha256": "0" * 64, "size_bytes": 2**70}]},
+            "attachments.0",
+        ),
         ("answer_question", {"task_id": "no-such-task", "answer": "x"}, "NOT_FOUND"),
         ("drop_tables", {}, "NOT_FOUND"),
     ],
@@ -222,6 +231,8 @@ def test_only_known_callers_and_bounded_requests_of_this_machine_get_in(desk: De
     assert post(url, {"Authorization": f"Basic {desk.ann}"}).status_code == 401
     assert post(url, {**good, "Host": "rebound.example"}).status_code == 403
     assert post(url, {**good, "Origin": "https://other.example"}).status_code == 403
+    assert post(url, {**good, "Origin": "http://[::1"}).status_code == 403
+    assert post(url, {**good, "Host": "[::1"}).status_code == 403
     assert post(url, good, b"x" * 1_100_000).status_code == 413
     # Without a length it is noticed as it comes.
     assert post(url, good, iter([b"x" * 11_000] * 100)).status_code == 413
