@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import grpc
-from google.protobuf.message import DecodeError
 
 from agents.engines.foreign import AgentIncompatible, said, timed_out
 from agents.invocation import Invocation
@@ -112,10 +111,7 @@ def from_status(error: grpc.aio.AioRpcError) -> PodiumError:
 
 def _told(error: grpc.aio.AioRpcError) -> PodiumError | None:
     """What the host attached, if it is one of our errors under the status that goes with it."""
-    try:
-        told = from_rpc_error(error)
-    except (DecodeError, ValueError, OverflowError):
-        return None
+    told = from_rpc_error(error)
     attached = any(key == _DETAILS for key, _ in error.trailing_metadata() or ())
     return told if attached and told.status is error.code() else None
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import grpc
 from google.protobuf import any_pb2, duration_pb2
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
@@ -84,20 +84,20 @@ def from_rpc_error(error: grpc.RpcError) -> PodiumError:
     if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
         return InternalError(f"gRPC failed without a status: {error!r}")
     details = error.details() or ""
-    status = _rich_status(error)
-    if status is not None and (restored := _restore(status)) is not None:
+    if (restored := _attached(error)) is not None:
         return restored
     kind = _BY_STATUS.get(error.code(), InternalError)
     return kind(details or f"the call ended with {error.code().name}")
 
 
-def _rich_status(call: grpc.Call | grpc.aio.AioRpcError) -> status_pb2.Status | None:
+def _attached(call: grpc.Call | grpc.aio.AioRpcError) -> PodiumError | None:
+    """The error that travelled with a status; None where there is none, or none that can be read."""
     try:
         status: status_pb2.Status | None = rpc_status.from_call(call)
-    except ValueError:
-        # The trailer does not match the code or message: not one of ours.
+        return _restore(status) if status is not None else None
+    except (DecodeError, ValueError, OverflowError):
+        # Broken, a time beyond all bounds, or not matching code and message: not one of ours.
         return None
-    return status
 
 
 def _restore(status: status_pb2.Status) -> PodiumError | None:

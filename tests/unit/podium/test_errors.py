@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from google.rpc import status_pb2
+from google.protobuf import duration_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
 
 from podium import errors
 from podium.errors import InvalidRequest, PodiumError, catalogue
@@ -103,6 +105,43 @@ def test_a_status_stays_under_the_cap_however_long_the_error():
 )
 def test_a_status_from_elsewhere_becomes_the_nearest_error(code, expected):
     assert from_rpc_error(SentError(status_pb2.Status(code=code.value[0], message="x"))).code == expected
+
+
+def _details(*details: Message) -> bytes:
+    status = to_status(InvalidRequest("no such field"))
+    for detail in details:
+        status.details.add().Pack(detail)
+    return status.SerializeToString()
+
+
+def _broken_info() -> bytes:
+    status = to_status(InvalidRequest("no such field"))
+    status.details[0].value = b"\xff\xff\xff"
+    return status.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "trailer",
+    [
+        pytest.param(b"\xff\xff\xff", id="no status"),
+        pytest.param(_broken_info(), id="a broken detail"),
+        pytest.param(
+            _details(error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=2**62))),
+            id="a time beyond all bounds",
+        ),
+        pytest.param(to_status(InvalidRequest("another message")).SerializeToString(), id="another message"),
+    ],
+)
+def test_details_that_a_server_broke_leave_its_status(trailer):
+    error = grpc.aio.AioRpcError(
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.aio.Metadata(),
+        grpc.aio.Metadata(("grpc-status-details-bin", trailer)),
+        details="no such field",
+    )
+    restored = from_rpc_error(error)
+    assert type(restored) is InvalidRequest
+    assert restored.message == "no such field"
 
 
 def test_what_an_error_quotes_commands_no_terminal():
