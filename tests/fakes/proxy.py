@@ -72,6 +72,11 @@ class FaultProxy:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def has_cut(self) -> bool:
+        """Whether the bytes of CUT are through, and the connection has ended."""
+        return self.fault is Fault.CUT and self._left_bytes <= 0
+
     async def __aenter__(self) -> Self:
         self._listen()
         return self

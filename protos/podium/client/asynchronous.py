@@ -1,25 +1,21 @@
 """The asyncio client, method for method the twin of `podium.client.blocking`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from datetime import datetime, timedelta
-from io import BytesIO
-from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 import grpc
 
+from podium.client.blobs import AsyncBlobCalls
 from podium.client.messages import (
     MAX_BREAKS,
     Countdown,
-    blob_of,
-    blob_of_bytes,
     open_question_id,
     submit_request,
     token_request,
-    upload_chunks,
 )
 from podium.client.registry import AsyncRegistryCalls
 from podium.errors import ServerUnavailable
@@ -40,7 +36,7 @@ from podium.v1 import (
 )
 
 
-class AsyncClient(AsyncRegistryCalls):
+class AsyncClient(AsyncRegistryCalls, AsyncBlobCalls):
     """Speaks to one server; every call has a deadline and raises errors of `podium.errors`.
 
     Belongs to the event loop it was made in. Reads and submissions are retried by gRPC while the server is
@@ -183,33 +179,6 @@ class AsyncClient(AsyncRegistryCalls):
                     if task.status in ENDED or (until_asked and task.status in WAITS_FOR_PERSON):
                         return task
         return await self.get(task_id)
-
-    async def upload(self, path: Path) -> blob_pb2.BlobRef:
-        """Store a file, going on where an earlier upload broke off; returns the reference to submit with."""
-        blob = blob_of(path)
-        with path.open("rb") as content:
-            return await self._upload(content, blob)
-
-    async def upload_bytes(self, data: bytes, *, media_type: str, file_name: str = "") -> blob_pb2.BlobRef:
-        """Store bytes from memory."""
-        blob = blob_of_bytes(data, media_type=media_type, file_name=file_name)
-        return await self._upload(BytesIO(data), blob)
-
-    async def _upload(self, content: BinaryIO, blob: blob_pb2.BlobRef) -> blob_pb2.BlobRef:
-        with _typed_errors(self._address):
-            state = await self._blobs.Stat(blob_pb2.StatRequest(sha256=blob.sha256), timeout=self._deadline_s)
-            if state.complete:
-                return blob
-            chunks = upload_chunks(content, blob, state.committed_bytes)
-            response = await self._blobs.Upload(chunks, timeout=10 * self._deadline_s)
-            return response.blob
-
-    async def download(self, sha256: str, *, offset_bytes: int = 0) -> AsyncIterator[bytes]:
-        """A blob's bytes from an offset, in chunks."""
-        request = blob_pb2.DownloadRequest(sha256=sha256, offset_bytes=offset_bytes)
-        with _typed_errors(self._address):
-            async for response in self._blobs.Download(request, timeout=10 * self._deadline_s):
-                yield response.data
 
     async def reviews(self) -> Sequence[review_pb2.Review]:
         """What waits for a person, oldest first."""

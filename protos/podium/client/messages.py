@@ -1,12 +1,12 @@
-"""What both clients share: requests built from plain values, blobs cut into chunks, time that runs out."""
+"""What both clients share: requests built from plain values, references to files, time that runs out."""
 
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from google.protobuf import timestamp_pb2
 
@@ -14,7 +14,6 @@ from podium.errors import Conflict, InvalidRequest
 from podium.status import Priority, task_status_name
 from podium.v1 import blob_pb2, identity_pb2, status_pb2, task_pb2
 
-CHUNK_BYTES: Final = 256 * 1024
 MAX_BREAKS: Final = 4
 """Connections of one watch that may break without an event in between."""
 _MEDIA_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".pdf": "application/pdf"}
@@ -115,19 +114,3 @@ def blob_of_bytes(data: bytes, *, media_type: str, file_name: str = "") -> blob_
     return blob_pb2.BlobRef(
         sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data), media_type=media_type, file_name=file_name
     )
-
-
-def upload_chunks(
-    content: BinaryIO, blob: blob_pb2.BlobRef, offset_bytes: int
-) -> Iterator[blob_pb2.UploadRequest]:
-    """The messages of an upload from `offset_bytes` on; the first names the blob, and there always is one.
-
-    An upload of which only the end was lost, and an empty file, must be told to the server too.
-    """
-    content.seek(offset_bytes)
-    chunk = content.read(CHUNK_BYTES)
-    yield blob_pb2.UploadRequest(blob=blob, offset_bytes=offset_bytes, data=chunk)
-    while chunk:
-        offset_bytes += len(chunk)
-        if chunk := content.read(CHUNK_BYTES):
-            yield blob_pb2.UploadRequest(offset_bytes=offset_bytes, data=chunk)

@@ -1,13 +1,16 @@
 """What the clients send, and that both clients offer the same."""
 
 import inspect
+import zlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from podium.client import AsyncClient, Client
-from podium.client.messages import CHUNK_BYTES, Countdown, blob_of, submit_request, upload_chunks
+from podium.client.blobs import AsyncBlobCalls, BlobCalls
+from podium.client.messages import Countdown, blob_of, submit_request
 from podium.client.registry import AsyncRegistryCalls, RegistryCalls
+from podium.client.transfers import CHUNK_BYTES, Sending, file_reader
 from podium.errors import InvalidRequest
 
 
@@ -21,8 +24,11 @@ def test_the_clients_are_twins():
 
     assert offered(Client) == offered(AsyncClient)
     assert offered(RegistryCalls) == offered(AsyncRegistryCalls)
+    assert offered(BlobCalls) == offered(AsyncBlobCalls)
     assert issubclass(Client, RegistryCalls)
+    assert issubclass(Client, BlobCalls)
     assert issubclass(AsyncClient, AsyncRegistryCalls)
+    assert issubclass(AsyncClient, AsyncBlobCalls)
     assert all(member.__doc__ for name, member in vars(Client).items() if not name.startswith("_"))
 
 
@@ -50,11 +56,12 @@ def test_chunks_cover_the_file_from_any_offset(tmp_path):
     blob = blob_of(path)
     assert (blob.size_bytes, blob.media_type, blob.file_name) == (len(data), "image/png", "scan.PNG")
     for start in (0, 1, CHUNK_BYTES, len(data) - 1):
-        with path.open("rb") as content:
-            chunks = list(upload_chunks(content, blob, start))
+        with path.open("rb", buffering=0) as content:
+            chunks = list(Sending(file_reader(content), blob, start, None).requests())
         assert b"".join(chunk.data for chunk in chunks) == data[start:]
         assert chunks[0].blob == blob
         assert not any(chunk.HasField("blob") for chunk in chunks[1:])
+        assert all(chunk.crc32 == zlib.crc32(chunk.data) for chunk in chunks)
         assert [chunk.offset_bytes for chunk in chunks] == list(range(start, len(data), CHUNK_BYTES))
 
 
