@@ -1,9 +1,10 @@
 """`podium validate`: do agents keep their own contracts on inputs that are generated from their schemas?"""
 
 import asyncio
+import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,22 +21,22 @@ from cloud.commands.connection import (
     SettingsOption,
     TokenFileOption,
     connected,
-    local_specialists,
     say,
 )
 from podium.cli import emit
-from podium.errors import InvalidRequest, PodiumError
+from podium.errors import AgentUnreachable, InvalidRequest, PodiumError
 from podium.terminal import Console
 
 if TYPE_CHECKING:
+    from agents.invocation import Engine
     from agents.registry import RegisteredAgent
     from agents.validation import ValidationReport
+    from cloud.settings import Settings
     from cloud.specialists import Specialists
     from podium.client import Client
     from podium.v1 import agent_pb2
 
 app = typer.Typer()
-_BLOBS_BYTES = 2**20
 _TELL_AFTER_S = 10.0
 _LOCAL = "python"
 
@@ -52,6 +53,7 @@ class _Outcome:
     violations: Sequence[str] = ()
     drift: Sequence[dict[str, Any]] = ()
     skipped: str = ""
+    unreachable: str = ""
     seconds: float = 0.0
 
 
@@ -71,18 +73,24 @@ def validate(
 
     An agent may refuse an input with a typed error. Crashing, running out of time or returning what its output
     schema does not allow is a broken promise; types that drift (a list as text with commas) are named. Agents that
-    write are not run. Agents of the packs run here; with --server the agents that were registered there, and those
-    that run elsewhere, are tried through it.
+    write are not run. Agents of the packs and those that were registered with the data directory run here, each by
+    its own engine; with --server the agents that were registered there, and those that run elsewhere, are tried
+    through it. One that cannot be reached is reported as that, and not as broken.
     """
+    from cloud.settings import load_settings
+    from cloud.specialists import load_specialists
+
     if bool(name) == everything:
         raise InvalidRequest("name one agent, or give --all", field="name")
-    specialists = local_specialists(data)
+    settings = load_settings(flags={"data": data}, environment=os.environ).settings
+    specialists = load_specialists(settings.packs)
     if server is None:
+        _registered_too(specialists, settings)
         chosen = specialists.registry.serving() if everything else (specialists.registry.get(name),)
-        outcomes = asyncio.run(_validate_here(specialists, chosen, count=count, seed=seed))
+        outcomes = asyncio.run(_validate_here(specialists, chosen, settings, count=count, seed=seed))
     else:
         with connected(server, ca, data, token_file) as client:
-            outcomes = _validate_there(client, specialists, name, count=count, seed=seed)
+            outcomes = _validate_there(client, specialists, settings, name, count=count, seed=seed)
     passed = all(outcome.passed for outcome in outcomes)
     if as_json:
         seconds = sum(outcome.seconds for outcome in outcomes)
@@ -102,53 +110,62 @@ def validate(
 
 
 async def _validate_here(
-    specialists: "Specialists", chosen: "Sequence[RegisteredAgent]", *, count: int, seed: int
+    specialists: "Specialists",
+    chosen: "Sequence[RegisteredAgent]",
+    settings: "Settings",
+    *,
+    count: int,
+    seed: int,
 ) -> list[_Outcome]:
-    from agents.engines.python import PythonEngine
-    from agents.invocation import AgentContext, Caller
-    from agents.pack import build_resources
-    from agents.specialists.logger import RESOURCE as AUDIT_LOG
-    from agents.validation import validate_agent
-    from cloud.app import BLOBS
-    from cloud.audit import LedgerAuditLog
-    from cloud.blobs.room import BlobLimits
-    from cloud.blobs.store import BlobStore
+    from cloud.trying import engines_here
 
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
-        audit_log = LedgerAuditLog(Path(folder) / "audit", clock=lambda: datetime.now(UTC))
-        limits = BlobLimits(blob_bytes=_BLOBS_BYTES, all_bytes=_BLOBS_BYTES)
-        blobs = BlobStore(Path(folder) / "blobs", limits, clock=lambda: datetime.now(UTC))
-        resources = build_resources(specialists.packs, Path(folder), {AUDIT_LOG: audit_log, BLOBS: blobs})
-        engine = PythonEngine(resources, threads=2)
-        context = AgentContext(
-            task_id="validation",
-            step=0,
-            attempt=1,
-            idempotency_key="validation/0",
-            now=datetime.now(UTC),
-            caller=Caller(name="validation"),
-        )
-        try:
+        async with engines_here(specialists, settings, Path(folder)) as engines:
             for number, agent in enumerate(chosen):
                 say(f"validating {agent.spec.name} ({number + 1} of {len(chosen)})")
-                if agent.spec.engine != _LOCAL:
-                    reason = f"it runs by engine {agent.spec.engine}; its schemas were checked, it was not run"
-                    outcomes.append(_skipped(agent.spec.name, agent.spec.version, reason))
-                    continue
-                began_s = time.perf_counter()
-                report = await validate_agent(
-                    agent, engine, context, count=count, seed=seed, progress=_telling(agent.spec.name, count)
-                )
-                outcomes.append(_outcome(report, time.perf_counter() - began_s))
-        finally:
-            engine.close()
-            audit_log.close()
+                outcomes.append(await _tried_here(agent, engines, count=count, seed=seed))
     return outcomes
 
 
+async def _tried_here(
+    agent: "RegisteredAgent", engines: "Mapping[str, Engine]", *, count: int, seed: int
+) -> _Outcome:
+    from agents.invocation import AgentContext, Caller
+    from agents.validation import validate_agent
+
+    spec = agent.spec
+    context = AgentContext(
+        task_id="validation",
+        step=0,
+        attempt=1,
+        idempotency_key="validation/0",
+        now=datetime.now(UTC),
+        caller=Caller(name="validation"),
+    )
+    began_s = time.perf_counter()
+    if spec.engine not in engines:
+        reason = f"it runs by engine {spec.engine}; its schemas were checked, it was not run"
+        return _Outcome(agent=spec.name, version=spec.version, passed=True, refused={}, skipped=reason)
+    try:
+        report = await validate_agent(
+            agent, engines[spec.engine], context, count=count, seed=seed, progress=_telling(spec.name, count)
+        )
+    except AgentUnreachable as error:
+        return _unreachable(spec.name, spec.version, error, time.perf_counter() - began_s)
+    return _outcome(report, time.perf_counter() - began_s)
+
+
+def _registered_too(specialists: "Specialists", settings: "Settings") -> None:
+    from cloud.trying import add_registered
+
+    with tempfile.TemporaryDirectory(prefix="podium-validate-") as folder:
+        for left_out in add_registered(specialists, settings, Path(folder)):
+            say(left_out)
+
+
 def _validate_there(
-    client: "Client", specialists: "Specialists", name: str, *, count: int, seed: int
+    client: "Client", specialists: "Specialists", settings: "Settings", name: str, *, count: int, seed: int
 ) -> list[_Outcome]:
     """The server's agents: those of the packs run here, the others through it."""
     there = [agent for agent in client.agents() if agent.enabled and name in ("", agent.name)]
@@ -163,7 +180,7 @@ def _validate_there(
         and agent.spec.engine == _LOCAL
     ]
     names = {(agent.spec.name, agent.spec.version) for agent in here}
-    outcomes = asyncio.run(_validate_here(specialists, here, count=count, seed=seed))
+    outcomes = asyncio.run(_validate_here(specialists, here, settings, count=count, seed=seed))
     for described in there:
         if (described.name, described.version) not in names:
             say(f"trying {described.name} {described.version} on the server")
@@ -176,6 +193,8 @@ def _tried_there(client: "Client", described: "agent_pb2.AgentDescription", coun
     manifest = client.agent(described.name, described.version).manifest_json.decode("utf-8")
     try:
         response = client.register_agent(manifest, dry_run=True, trial_count=count)
+    except AgentUnreachable as error:
+        return _unreachable(described.name, described.version, error, time.perf_counter() - began_s)
     except PodiumError as error:
         return _Outcome(
             agent=described.name,
@@ -215,8 +234,11 @@ def _telling(name: str, count: int) -> Callable[[int], None]:
     return tell
 
 
-def _skipped(name: str, version: str, reason: str) -> _Outcome:
-    return _Outcome(agent=name, version=version, passed=True, refused={}, skipped=reason)
+def _unreachable(name: str, version: str, error: AgentUnreachable, seconds: float) -> _Outcome:
+    """It may keep its contract or not: nobody knows."""
+    return _Outcome(
+        agent=name, version=version, passed=False, refused={}, unreachable=error.message, seconds=seconds
+    )
 
 
 def _outcome(report: "ValidationReport", seconds: float) -> _Outcome:
@@ -241,13 +263,19 @@ def _show(outcomes: Sequence[_Outcome]) -> None:
     table = Table("Agent", "Answered", "Refused", "Seconds", "Outcome", box=None)
     for outcome in outcomes:
         refused = ", ".join(f"{code} {times}" for code, times in outcome.refused.items())
-        said = outcome.skipped or ("keeps its contract" if outcome.passed else "BREAKS its contract")
+        said = (
+            outcome.skipped
+            or ("cannot be reached" if outcome.unreachable else "")
+            or ("keeps its contract" if outcome.passed else "BREAKS its contract")
+        )
         table.add_row(outcome.agent, str(outcome.answered), refused, f"{outcome.seconds:.1f}", said)
     console.print(table)
     for outcome in outcomes:
         for one in outcome.drift:
             times = f" ({one['times']} times)" if one["times"] is not None else ""
             console.print(f"{outcome.agent}: {one['kind']} {one['place']}: {one['message']}{times}", markup=False)
+        if outcome.unreachable:
+            console.print(f"{outcome.agent}: {outcome.unreachable}", markup=False)
         for line in outcome.violations:
             console.print(f"{outcome.agent}: {line}", markup=False)
     minutes = sum(outcome.seconds for outcome in outcomes) / 60
@@ -264,5 +292,6 @@ def _outcome_json(outcome: _Outcome) -> dict[str, Any]:
         "violations": list(outcome.violations),
         "drift": list(outcome.drift),
         "skipped": outcome.skipped,
+        "unreachable": outcome.unreachable,
         "seconds": round(outcome.seconds, 2),
     }
