@@ -1,4 +1,8 @@
-"""Slows down who tries enrolment tokens or renewals that are refused, without remembering everybody for ever."""
+"""Slows down who tries enrolment tokens or renewals that are refused, without remembering everybody for ever.
+
+What names a token or a certificate that is on record is counted by that, wherever it comes from; only what names
+none is counted by address. Many machines may share an address, and one of them must not keep the others out.
+"""
 
 import ipaddress
 from collections import OrderedDict, deque
@@ -12,7 +16,7 @@ _REMEMBERED = 10_000
 
 
 class TooManyAttempts(LimitExceeded):
-    """An address had too many enrolments or renewals refused within a minute."""
+    """A token, a certificate or an address had too many enrolments or renewals refused within a minute."""
 
     code = "TOO_MANY_ATTEMPTS"
     retryable = True
@@ -20,7 +24,7 @@ class TooManyAttempts(LimitExceeded):
 
 
 class AttemptLimiter:
-    """Counts refused attempts by address; a good one costs nothing.
+    """Counts refused attempts; a good one costs nothing.
 
     Tokens have 256 random bits, so nobody finds one by trying: this keeps trying from costing us.
     """
@@ -28,7 +32,7 @@ class AttemptLimiter:
     def __init__(
         self, *, clock_s: Callable[[], float], most: int = 10, within: timedelta = timedelta(minutes=1)
     ) -> None:
-        """Allow so many refused attempts from one address.
+        """Allow so many refused attempts with one token or certificate, or from one address.
 
         Args:
             clock_s: seconds of a clock that only goes on.
@@ -40,25 +44,28 @@ class AttemptLimiter:
         self._within_s = within.total_seconds()
         self._refused: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def check(self, peer: str) -> None:
-        """Whether this address may try.
+    def check(self, peer: str, known: str = "") -> None:
+        """Whether somebody may try.
 
         Args:
             peer: as gRPC names it, e.g. ``ipv4:192.0.2.7:5000``.
+            known: the token or certificate that the attempt names, if there is such a one.
 
         Raises:
             TooManyAttempts: it may not, for now.
         """
-        place = _place(peer)
+        place = known or _place(peer)
         refused = self._refused.get(place)
         while refused and refused[0] <= self._clock_s() - self._within_s:
             refused.popleft()
         if refused and len(refused) >= self._most:
-            raise TooManyAttempts(f"{len(refused)} attempts from {place} were refused within {self._within_s:g} s")
+            raise TooManyAttempts(
+                f"{len(refused)} attempts {'with' if known else 'from'} {place} were refused within {self._within_s:g} s"
+            )
 
-    def refused(self, peer: str) -> None:
+    def refused(self, peer: str, known: str = "") -> None:
         """Note that an attempt was refused."""
-        place = _place(peer)
+        place = known or _place(peer)
         self._refused.setdefault(place, deque(maxlen=self._most)).append(self._clock_s())
         self._refused.move_to_end(place)
         if len(self._refused) > _REMEMBERED:

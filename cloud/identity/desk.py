@@ -27,7 +27,7 @@ from cloud.identity.requests import (
 )
 from cloud.identity.revocation import Revocations
 from cloud.identity.store import IdentityStore
-from podium.errors import InvalidRequest, LimitExceeded, NotFound
+from podium.errors import InvalidRequest, LimitExceeded, NotFound, PodiumError
 from podium.identity.token import EnrolmentToken
 from podium.link.certificates import (
     CertificateRevoked,
@@ -196,6 +196,17 @@ class IdentityDesk:
             given = self._given(certificate, took_back=bool(old))
             self._revocations.put([*old, certificate])
         return given
+
+    def known(self, *, token: str = "", certificate_pem: bytes = b"") -> str:
+        """What on record an attempt names, by the token or certificate it brings; '' when nothing is."""
+        try:
+            if token:
+                token_id = EnrolmentToken.parse(token).token_id
+                return f"token {token_id}" if self._store.token(token_id) is not None else ""
+            serial = certificate_in(certificate_pem).serial_number
+        except PodiumError:
+            return ""
+        return f"certificate {serial:x}" if self._revocations.state(serial) is not None else ""
 
     def renew(self, certificate_pem: bytes, csr_pem: bytes, signature: bytes) -> Issued:
         """Exchange a certificate, also one that expired not long ago, for a new one.

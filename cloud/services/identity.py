@@ -70,7 +70,7 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
     ) -> identity_pb2.EnrollResponse:
         """Turn a one-time token and a certificate request into a certificate."""
         kind = _kind(request.kind) if request.kind else ""
-        with self._attempt(context):
+        with self._attempt(context, await asyncio.to_thread(self._desk.known, token=request.token)):
             address = self._machines_address()
             if not address:
                 raise MachinesNotServed("this server takes no machines")  # before the token is used up
@@ -90,7 +90,8 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
         self, request: identity_pb2.RenewRequest, context: Context
     ) -> identity_pb2.RenewResponse:
         """Give a machine a new certificate for the one that it proves to hold."""
-        with self._attempt(context):
+        known = await asyncio.to_thread(self._desk.known, certificate_pem=request.certificate_pem)
+        with self._attempt(context, known):
             issued: Issued = await asyncio.to_thread(
                 self._desk.renew, request.certificate_pem, request.csr_pem, request.signature
             )
@@ -166,14 +167,14 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
         return identity_pb2.RevokeCallerTokensResponse(revoke_time=timestamp_of(moment), ended_calls=ended)
 
     @contextmanager
-    def _attempt(self, context: Context) -> Iterator[None]:
+    def _attempt(self, context: Context, known: str) -> Iterator[None]:
         """Count what is refused; these calls are open to everybody."""
         peer = context.peer()
-        self._attempts.check(peer)
+        self._attempts.check(peer, known)
         try:
             yield
         except (Unauthenticated, PermissionDenied, InvalidRequest, Conflict):
-            self._attempts.refused(peer)
+            self._attempts.refused(peer, known)
             raise
 
     async def _record(self, what: str, subject: str, details: dict[str, Any]) -> None:

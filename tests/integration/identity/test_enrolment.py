@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from podium.client.machines import MachinesClient
-from podium.errors import InvalidRequest, PermissionDenied, ServerUnavailable, Unauthenticated
+from podium.errors import InvalidRequest, PermissionDenied, PodiumError, ServerUnavailable, Unauthenticated
 from podium.identity.enrolling import enroll, renew
 from podium.identity.token import EnrolmentToken
 from podium.link import Address, MachineIdentity, sync_channel
@@ -125,6 +125,7 @@ def _moved(folder: Path, server: Running) -> None:
 def test_who_tries_too_often_must_wait(tmp_path: Path) -> None:
     with tls_serving(tmp_path / "data") as server:
         ca_pem = (server.data / "tls/ca.pem").read_bytes()
+        enrolled(server, tmp_path / "pi-1")
         codes = []
         with sync_channel(Address.of_authority(server.address, ca_pem)) as channel:
             stub = identity_pb2_grpc.IdentityServiceStub(channel)
@@ -133,6 +134,22 @@ def test_who_tries_too_often_must_wait(tmp_path: Path) -> None:
                     stub.Enroll(identity_pb2.EnrollRequest(token="x", csr_pem=b"x"), timeout=10)
                 codes.append(from_rpc_error(raised.value).code)
         assert codes == ["ENROLMENT_TOKEN_INVALID"] * 10 + ["TOO_MANY_ATTEMPTS"] * 5
+        # Others behind the same address come in, and renew.
+        assert enrolled(server, tmp_path / "pi-2", "pi-2").name == "pi-2"
+        assert renew(tmp_path / "pi-1", clock=now).name == "pi-1"
+
+
+def test_a_token_that_is_on_record_has_tries_of_its_own(tmp_path: Path) -> None:
+    with tls_serving(tmp_path / "data") as server:
+        used = token(server, "pi-1")
+        enroll(server.address, used, tmp_path / "pi", kind="device", clock=now)
+        codes = []
+        for number in range(12):
+            with pytest.raises(PodiumError) as raised:
+                enroll(server.address, used, tmp_path / f"other-{number}", kind="device", clock=now)
+            codes.append(raised.value.code)
+        assert codes == ["ENROLMENT_TOKEN_USED"] * 10 + ["TOO_MANY_ATTEMPTS"] * 2
+        assert enrolled(server, tmp_path / "pi-2", "pi-2").name == "pi-2"
 
 
 def test_a_server_that_takes_no_machines_says_so_and_keeps_the_token(tmp_path: Path) -> None:
