@@ -59,9 +59,8 @@ class AttemptLimiter:
         while refused and refused[0] <= self._clock_s() - self._within_s:
             refused.popleft()
         if refused and len(refused) >= self._most:
-            raise TooManyAttempts(
-                f"{len(refused)} attempts {'with' if known else 'from'} {place} were refused within {self._within_s:g} s"
-            )
+            where = f"{'with' if known else 'from'} {place}"
+            raise TooManyAttempts(f"{len(refused)} attempts {where} were refused within {self._within_s:g} s")
 
     def refused(self, peer: str, known: str = "") -> None:
         """Note that an attempt was refused."""
