@@ -13,6 +13,8 @@ from typing import Any
 
 _SHOWN_CHARS = 60
 _MAX_DEPTH = 40
+_MAX_PARTS = 200_000
+"""Of schemas that one output is held against: one that names itself often enough would never end."""
 _NUMERIC = re.compile(r"\s*[-+]?[0-9][0-9_,.' ]*(?:[eE][-+]?[0-9]+)?\s*%?\s*")
 _TRUTHS = frozenset({"true", "false", "yes", "no", "on", "off", "0", "1", "y", "n"})
 
@@ -50,9 +52,12 @@ class _Comparison:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
+        self._left = _MAX_PARTS
 
     def value(self, value: Any, schema: Any, place: str, depth: int) -> Iterator[Drift]:
-        options = list(self._options(schema, depth))
+        options = list(self._options(schema, depth, set()))
+        if self._left < 0:
+            return
         fitting = [option for option in options if _type_of(value) in _types(option)]
         if not fitting:
             declared = frozenset().union(*(_types(option) for option in options))
@@ -84,12 +89,18 @@ class _Comparison:
             else:
                 yield from self.value(item, extra, f"{place}.*", depth + 1)
 
-    def _options(self, schema: Any, depth: int) -> Iterator[Mapping[str, Any]]:
-        """The alternatives of a schema, references followed."""
-        for _ in range(_MAX_DEPTH):
+    def _options(self, schema: Any, depth: int, followed: set[str]) -> Iterator[Mapping[str, Any]]:
+        """The alternatives of a schema, each reference followed once."""
+        self._left -= 1
+        if self._left < 0:
+            return
+        while True:
             reference = schema.get("$ref") if isinstance(schema, Mapping) else None
             if not isinstance(reference, str) or not reference.startswith("#/"):
                 break
+            if reference in followed:
+                return
+            followed.add(reference)
             target: Any = self._root
             for part in reference[2:].split("/"):
                 target = target.get(part, {}) if isinstance(target, Mapping) else {}
@@ -100,7 +111,7 @@ class _Comparison:
         alternatives = schema.get("anyOf") or schema.get("oneOf")
         if alternatives and depth < _MAX_DEPTH:
             for option in alternatives:
-                yield from self._options(option, depth + 1)
+                yield from self._options(option, depth + 1, followed)
         else:
             yield schema
 

@@ -12,6 +12,10 @@ from typing import Any
 import jsonschema_rs
 
 _MAX_DEPTH = 12
+_MAX_PARTS = 5_000
+"""Of one generated value: a schema that names itself often enough would never end."""
+_LONGEST_LIST = 1_000
+_LONGEST_TEXT = 100_000
 _HALF = 0.5
 _MANY = 3
 """Entries of a generated list or map, at most, where the schema allows."""
@@ -44,7 +48,7 @@ def generate(
     generator = _Generator(schema, chance)
     properties = schema.get("properties", {})
     for number in range(count):
-        value = generator.value(schema)
+        value = generator.fresh(schema)
         if examples and isinstance(value, dict) and number % 4:
             example = chance.choice(examples)
             anew = (
@@ -52,7 +56,7 @@ def generate(
                 if number % 4 == 1
                 else [*filter(lambda _: chance.random() < _HALF, properties)]
             )
-            value = {**example, **{name: value.get(name, generator.value(properties[name])) for name in anew}}
+            value = {**example, **{name: value.get(name, generator.fresh(properties[name])) for name in anew}}
         if isinstance(value, dict):
             yield value
 
@@ -61,23 +65,29 @@ class _Generator:
     def __init__(self, root: Mapping[str, Any], chance: random.Random) -> None:
         self._root = root
         self._chance = chance
+        self._left = 0
 
-    def value(self, schema: Any, depth: int = 0) -> Any:
+    def fresh(self, schema: Any) -> Any:
         """A value that probably satisfies a schema."""
+        self._left = _MAX_PARTS
+        return self._value(schema, 0)
+
+    def _value(self, schema: Any, depth: int) -> Any:
+        self._left -= 1
+        if depth > _MAX_DEPTH or self._left < 0:
+            return None
         schema = self._resolved(schema)
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
             return self._chance.choice(schema["enum"])
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
-            return self.value(self._chance.choice(alternatives), depth + 1)
+            return self._value(self._chance.choice(alternatives), depth + 1)
         return self._typed(schema, depth)
 
     def _typed(self, schema: Mapping[str, Any], depth: int) -> Any:
         declared = schema.get("type", _TYPES)
         kind = declared if isinstance(declared, str) else self._chance.choice(declared)
-        if depth > _MAX_DEPTH:
-            return None
         match kind:
             case "object":
                 return self._object(schema, depth)
@@ -108,7 +118,7 @@ class _Generator:
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         required = schema.get("required", ())
         found = {
-            name: self.value(part, depth + 1)
+            name: self._value(part, depth + 1)
             for name, part in schema.get("properties", {}).items()
             if name in required or self._chance.random() < 0.5
         }
@@ -116,16 +126,17 @@ class _Generator:
         if isinstance(extra, Mapping):
             least = max(0, schema.get("minProperties", 0) - len(found))
             most = max(least, min(_MANY, schema.get("maxProperties", _MANY)) - len(found))
-            for number in range(self._chance.randint(least, most)):
+            for number in range(min(self._chance.randint(least, most), _LONGEST_LIST)):
                 names = schema.get("propertyNames")
-                name = str(self.value(names, depth + 1)) if names else f"key_{number}"
-                found[name] = self.value(extra, depth + 1)
+                name = str(self._value(names, depth + 1)) if names else f"key_{number}"
+                found[name] = self._value(extra, depth + 1)
         return found
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
         least = schema.get("minItems", 0)
         most = max(least, min(_MANY, schema.get("maxItems", _MANY)))
-        return [self.value(schema.get("items", {}), depth + 1) for _ in range(self._chance.randint(least, most))]
+        length = min(self._chance.randint(least, most), _LONGEST_LIST)
+        return [self._value(schema.get("items", {}), depth + 1) for _ in range(length)]
 
     def _string(self, schema: Mapping[str, Any]) -> str:
         if schema.get("format") == "date":
@@ -137,7 +148,7 @@ class _Generator:
             texts = _matching(str(pattern))
         least, most = schema.get("minLength", 0), schema.get("maxLength", 10_000)
         fitting = [text for text in texts if least <= len(text) <= most]
-        return self._chance.choice(fitting) if fitting else "a" * least
+        return self._chance.choice(fitting) if fitting else "a" * min(least, _LONGEST_TEXT)
 
     def _number(self, schema: Mapping[str, Any], *, whole: bool) -> float:
         least, most = schema.get("minimum", -(2**53)), schema.get("maximum", 2**53)
