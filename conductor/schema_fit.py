@@ -14,6 +14,10 @@ Schema = Mapping[str, Any]
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _MAX_DEPTH = 16
+_MAX_OPTIONS = 500
+"""Alternatives of one schema that are looked at."""
+_MAX_PAIRS = 5_000
+"""Alternatives that are held against each other: two schemas that name themselves often enough would never end."""
 
 
 class FieldUnknown(LookupError):
@@ -49,60 +53,91 @@ def field_schema(root: Schema, path: str) -> Schema:
 
 def misfits(produced: Schema, produced_root: Schema, asked: Schema, asked_root: Schema) -> tuple[Misfit, ...]:
     """Where values of `produced` do not fit into `asked`; the roots hold their `$defs`."""
-    return tuple(_compare(produced, produced_root, asked, asked_root, "$", 0))
+    comparison = _Comparison(produced_root, asked_root)
+    found = tuple(comparison.compare(produced, asked, "$", 0))
+    if comparison.is_cut_short:
+        message = f"more than {_MAX_PAIRS} alternatives to compare; the rest is seen when it runs"
+        return (*found, Misfit(place="$", message=message, certain=False))
+    return found
 
 
-def _compare(
-    produced: Schema, p_root: Schema, asked: Schema, a_root: Schema, place: str, depth: int
-) -> Iterator[Misfit]:
-    if depth > _MAX_DEPTH or asked is produced:
-        return
-    given, wanted = list(_options(p_root, produced)), list(_options(a_root, asked))
-    outcomes = [_best(option, p_root, wanted, a_root, place, depth) for option in given]
-    bad = [outcome for outcome in outcomes if outcome]
-    if not bad:
-        return
-    # Some alternative of the producer fits: what the others lack is only a possibility.
-    all_certain = all(outcome and outcome[0].certain for outcome in outcomes)
-    for outcome in bad:
-        for misfit in outcome:
-            yield Misfit(place=misfit.place, message=misfit.message, certain=misfit.certain and all_certain)
+class _Comparison:
+    """One walk over two schemas side by side."""
 
+    def __init__(self, produced_root: Schema, asked_root: Schema) -> None:
+        self._produced_root = produced_root
+        self._asked_root = asked_root
+        self._left = _MAX_PAIRS
 
-def _best(
-    option: Schema, p_root: Schema, wanted: Sequence[Schema], a_root: Schema, place: str, depth: int
-) -> list[Misfit]:
-    best: list[Misfit] | None = None
-    for candidate in wanted:
-        found = sorted(
-            _one(option, p_root, candidate, a_root, place, depth), key=lambda misfit: not misfit.certain
-        )
-        if not found:
-            return []
-        if best is None or (best[0].certain and not found[0].certain):
-            best = found
-    return best or []
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether there was more to compare than is compared."""
+        return self._left < 0
 
+    def compare(self, produced: Schema, asked: Schema, place: str, depth: int) -> Iterator[Misfit]:
+        """Where values of one schema do not fit into the other."""
+        if depth > _MAX_DEPTH or asked is produced:
+            return
+        given = _options(self._produced_root, produced)
+        wanted = _options(self._asked_root, asked)
+        outcomes = [self._best(option, wanted, place, depth) for option in given]
+        bad = [outcome for outcome in outcomes if outcome]
+        if not bad:
+            return
+        # Some alternative of the producer fits: what the others lack is only a possibility.
+        all_certain = all(outcome and outcome[0].certain for outcome in outcomes)
+        for outcome in bad:
+            for misfit in outcome:
+                yield Misfit(place=misfit.place, message=misfit.message, certain=misfit.certain and all_certain)
 
-def _one(
-    produced: Schema, p_root: Schema, asked: Schema, a_root: Schema, place: str, depth: int
-) -> Iterator[Misfit]:
-    given, wanted = _types(produced), _types(asked)
-    accepted = {kind for kind in given if kind in wanted or (kind == "integer" and "number" in wanted)}
-    if not accepted and not ("number" in given and "integer" in wanted):
-        yield Misfit(place=place, message=f"{_names(given)} where {_names(wanted)} is asked for", certain=True)
-        return
-    if given - accepted and produced.get("type") is not None:
-        yield Misfit(
-            place=place, message=f"may be {_names(given - accepted)}, {_names(wanted)} is asked for", certain=False
-        )
-    yield from _values(produced, asked, place)
-    if "object" in accepted:
-        yield from _objects(produced, p_root, asked, a_root, place, depth)
-    if "array" in accepted:
-        items, asked_items = produced.get("items"), asked.get("items")
-        if isinstance(items, Mapping) and isinstance(asked_items, Mapping):
-            yield from _compare(items, p_root, asked_items, a_root, f"{place}[]", depth + 1)
+    def _best(self, option: Schema, wanted: Sequence[Schema], place: str, depth: int) -> list[Misfit]:
+        best: list[Misfit] | None = None
+        for candidate in wanted:
+            self._left -= 1
+            if self._left < 0:
+                return []
+            found = sorted(self._one(option, candidate, place, depth), key=lambda misfit: not misfit.certain)
+            if not found:
+                return []
+            if best is None or (best[0].certain and not found[0].certain):
+                best = found
+        return best or []
+
+    def _one(self, produced: Schema, asked: Schema, place: str, depth: int) -> Iterator[Misfit]:
+        given, wanted = _types(produced), _types(asked)
+        accepted = {kind for kind in given if kind in wanted or (kind == "integer" and "number" in wanted)}
+        if not accepted and not ("number" in given and "integer" in wanted):
+            message = f"{_names(given)} where {_names(wanted)} is asked for"
+            yield Misfit(place=place, message=message, certain=True)
+            return
+        if given - accepted and produced.get("type") is not None:
+            message = f"may be {_names(given - accepted)}, {_names(wanted)} is asked for"
+            yield Misfit(place=place, message=message, certain=False)
+        yield from _values(produced, asked, place)
+        if "object" in accepted:
+            yield from self._objects(produced, asked, place, depth)
+        if "array" in accepted:
+            items, asked_items = produced.get("items"), asked.get("items")
+            if isinstance(items, Mapping) and isinstance(asked_items, Mapping):
+                yield from self.compare(items, asked_items, f"{place}[]", depth + 1)
+
+    def _objects(self, produced: Schema, asked: Schema, place: str, depth: int) -> Iterator[Misfit]:
+        has, needs = produced.get("properties", {}), asked.get("properties", {})
+        always = set(produced.get("required", ()))
+        closed = produced.get("additionalProperties", True) is False
+        for name in asked.get("required", ()):
+            if name not in has:
+                yield Misfit(place=f"{place}.{name}", message="is asked for and never produced", certain=closed)
+            elif name not in always:
+                message = "is asked for and not always produced"
+                yield Misfit(place=f"{place}.{name}", message=message, certain=False)
+        for name, schema in has.items():
+            if name in needs:
+                for misfit in self.compare(schema, needs[name], f"{place}.{name}", depth + 1):
+                    certain = misfit.certain and name in always
+                    yield Misfit(place=misfit.place, message=misfit.message, certain=certain)
+            elif asked.get("additionalProperties", True) is False:
+                yield Misfit(place=f"{place}.{name}", message="is not allowed", certain=name in always)
 
 
 def _values(produced: Schema, asked: Schema, place: str) -> Iterator[Misfit]:
@@ -116,28 +151,6 @@ def _values(produced: Schema, asked: Schema, place: str) -> Iterator[Misfit]:
         yield Misfit(place=place, message=f"one of {given!r}, one of {wanted!r} is asked for", certain=True)
     elif any(value not in wanted for value in given):
         yield Misfit(place=place, message=f"one of {given!r}, one of {wanted!r} is asked for", certain=False)
-
-
-def _objects(
-    produced: Schema, p_root: Schema, asked: Schema, a_root: Schema, place: str, depth: int
-) -> Iterator[Misfit]:
-    has, needs = produced.get("properties", {}), asked.get("properties", {})
-    always = set(produced.get("required", ()))
-    closed = produced.get("additionalProperties", True) is False
-    for name in asked.get("required", ()):
-        if name not in has:
-            yield Misfit(place=f"{place}.{name}", message="is asked for and never produced", certain=closed)
-        elif name not in always:
-            yield Misfit(place=f"{place}.{name}", message="is asked for and not always produced", certain=False)
-    for name, schema in has.items():
-        if name in needs:
-            inner = _compare(schema, p_root, needs[name], a_root, f"{place}.{name}", depth + 1)
-            for misfit in inner:
-                yield (
-                    misfit if name in always else Misfit(place=misfit.place, message=misfit.message, certain=False)
-                )
-        elif asked.get("additionalProperties", True) is False:
-            yield Misfit(place=f"{place}.{name}", message="is not allowed", certain=name in always)
 
 
 def _child(root: Schema, schema: Schema, part: str) -> Schema | None:
@@ -158,16 +171,26 @@ def _child(root: Schema, schema: Schema, part: str) -> Schema | None:
     return None
 
 
-def _options(root: Schema, schema: Schema, depth: int = 0) -> Iterator[Schema]:
-    """The alternatives of a schema: its anyOf or oneOf entries laid over the rest, else itself."""
-    schema = _resolved(root, schema)
-    alternatives = schema.get("anyOf") or schema.get("oneOf")
-    if alternatives and depth < _MAX_DEPTH:
-        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-        for option in alternatives:
-            yield from _options(root, {**rest, **_resolved(root, option)}, depth + 1)
-    else:
-        yield schema
+def _options(root: Schema, schema: Schema) -> list[Schema]:
+    """The alternatives of a schema: its anyOf or oneOf entries laid over the rest, else itself.
+
+    Of very many only the first are given, and `{}`, which is anything, for the others.
+    """
+    found: list[Schema] = []
+    waiting: list[tuple[Schema, int]] = [(schema, 0)]
+    for _ in range(_MAX_OPTIONS):
+        if not waiting:
+            return found
+        one, depth = waiting.pop()
+        one = _resolved(root, one)
+        alternatives = one.get("anyOf") or one.get("oneOf")
+        if not alternatives or depth >= _MAX_DEPTH:
+            found.append(one)
+            continue
+        rest = {key: value for key, value in one.items() if key not in ("anyOf", "oneOf")}
+        laid = [({**rest, **_resolved(root, option)}, depth + 1) for option in alternatives]
+        waiting.extend(reversed(laid))
+    return [*found, {}] if waiting else found
 
 
 def _resolved(root: Schema, schema: Any) -> Schema:

@@ -1,5 +1,7 @@
 """Fits and misfits between schemas, without data."""
 
+import time
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -78,3 +80,40 @@ def test_paths_into_lists_maps_and_alternatives() -> None:
     for path in ("rows.city", "rows.0.town", "pair.2", "either.c", "rows.x"):
         with pytest.raises(FieldUnknown):
             field_schema(schema, path)
+
+
+SELF: dict[str, Any] = {"$ref": "#/$defs/self"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        SELF,
+        {"anyOf": [SELF, SELF]},
+        {"anyOf": [SELF, {"type": "string"}, SELF]},
+        closed(**{name: {"anyOf": [SELF, SELF]} for name in "abcdef"}),
+        {"type": "array", "items": {"oneOf": [SELF, SELF, TEXT]}},
+    ],
+    ids=["itself", "one of", "one or text", "much", "list"],
+)
+def test_schemas_that_name_themselves_over_and_over_are_compared_in_time(part: dict[str, Any]) -> None:
+    began_s = time.process_time()
+    # Copies: one schema beside itself is not compared at all.
+    roots = [deepcopy({**closed(x=SELF), "$defs": {"self": part}}) for _ in range(2)]
+    found = misfits(roots[0], roots[0], roots[1], roots[1])
+    assert not [item for item in found if item.certain]
+    assert field_schema(roots[0], "x") is not None
+    assert time.process_time() - began_s < 5
+
+
+def test_what_is_not_compared_is_said() -> None:
+    many = {"anyOf": [closed(**{f"p{number}": TEXT}) for number in range(100)]}
+    other = {"anyOf": [closed(**{f"q{number}": TEXT}) for number in range(100)]}
+    found = misfits(many, many, other, other)
+    assert "more than 5000 alternatives" in found[-1].message
+    assert not found[-1].certain
+
+
+def test_of_very_many_alternatives_the_rest_may_be_anything() -> None:
+    many = {"anyOf": [{"const": number} for number in range(1_000)]}
+    assert verdict({"const": 999}, many) == "yes"
