@@ -99,10 +99,10 @@ def read_manifest(text: str, *, folder: Path | None = None) -> ManifestText:
         return _unread("YAML_SYNTAX", f"{_plain(error)}; mend it there", line, column)
     except yaml.YAMLError as error:
         return _unread("YAML_SYNTAX", f"{str(error)[:200]}; write plain UTF-8 text")
-    if node is None:
-        return _unread("EMPTY", "there is nothing in it; see docs/architecture.md for what a manifest says")
     reading = _Reading(folder)
-    value = reading.value(node, (), 1)
+    value = None if node is None else reading.value(node, (), 1)
+    if value is None and not reading.findings:  # also for the word null
+        return _unread("EMPTY", "there is nothing in it; see docs/architecture.md for what a manifest says")
     return ManifestText(value=value, findings=tuple(reading.findings[:_MAX_FINDINGS]), lines=reading.lines)
 
 
