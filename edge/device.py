@@ -7,9 +7,10 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
@@ -46,6 +47,16 @@ def default_device_id(*, once: bool) -> str:
     """The machine's name; a one-off run gets a suffix, so that it does not end a running device's stream."""
     suffix = f"-once-{uuid.uuid4().hex[:8]}" if once else ""
     return f"edge-{socket.gethostname()}{suffix}"
+
+
+@dataclass(slots=True, eq=False)
+class _Client:
+    """What calls go over, beside the link; made anew with a new certificate."""
+
+    address: Address
+    client: AsyncClient
+    calls: int = 0
+    """Under way."""
 
 
 class Device:
@@ -94,7 +105,7 @@ class Device:
             )
         self._renewing: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
-        self._clients: list[tuple[Address, AsyncClient]] = []
+        self._clients: list[_Client] = []
         # One picture at a time: a page takes all of a small device's memory and cores. A lock would not do: a
         # reading that nobody waits for any more goes on in its thread.
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="reading")
@@ -110,8 +121,8 @@ class Device:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for _address, client in self._clients:
-            await client.close()
+        for one in self._clients:
+            await one.client.close()
         self._reading.shutdown(wait=False, cancel_futures=True)
 
     async def read(self, path: Path, *, observation_id: str = "") -> DocumentSeen:
@@ -147,8 +158,13 @@ class Device:
 
     async def wait(self, task_id: str) -> task_pb2.Task:
         """Follow a task until it has ended or waits for a person."""
-        # Asked anew now and then: a watch over a connection that is dead behind a proxy would never end.
-        return await self._patiently(lambda: self._client().wait(task_id, time_limit=_WATCH_ANEW_AFTER))
+
+        async def ended() -> task_pb2.Task:
+            # Asked anew now and then: a watch over a connection that is dead behind a proxy would never end.
+            async with self._client() as client:
+                return await client.wait(task_id, time_limit=_WATCH_ANEW_AFTER)
+
+        return await self._patiently(ended)
 
     def require_link(self) -> None:
         """Check that the link is up or trying.
@@ -159,16 +175,26 @@ class Device:
         if self._running is not None and self._running.done():
             self._running.result()
 
-    def _client(self) -> AsyncClient:
-        """One for the address that counts now; calls that run go on over the one they began with."""
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[AsyncClient]:
+        """One for the address that counts now; one for an address before it is closed after its last call."""
         address = self._address()
-        if not self._clients or self._clients[-1][0] != address:
+        if not self._clients or self._clients[-1].address != address:
             # Behind a slow line, so patient; a dead one is noticed by the link, and by deadlines here.
-            self._clients.append((address, AsyncClient(address, patient=True)))
-        return self._clients[-1][1]
+            self._clients.append(_Client(address, AsyncClient(address, patient=True)))
+        used = self._clients[-1]
+        used.calls += 1
+        try:
+            yield used.client
+        finally:
+            used.calls -= 1
+            for old in [one for one in self._clients[:-1] if not one.calls]:
+                self._clients.remove(old)
+                await old.client.close()
 
     async def _upload(self, data: bytes, media_type: str) -> blob_pb2.BlobRef:
-        return await self._client().upload_bytes(data, media_type=media_type)
+        async with self._client() as client:
+            return await client.upload_bytes(data, media_type=media_type)
 
     def _note_failure(self, error: PodiumError) -> None:
         if self._renewal is not None and isinstance(error, CertificateRefused | CertificateExpired):

@@ -162,7 +162,9 @@ class Reconnecting:
         except ServerUnavailable as error:
             return error
         except asyncio.CancelledError:
-            if not self._at_once.is_set():
+            # Both can come at once, e.g. where a device stops in the moment in which its certificate is renewed.
+            stopping = (task := asyncio.current_task()) is not None and task.cancelling()
+            if stopping or not self._at_once.is_set():
                 self._serving.cancel()
                 raise
             return ServerUnavailable("the connection is made anew")

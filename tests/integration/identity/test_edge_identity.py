@@ -6,16 +6,20 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edge.identity import IdentityInUse, enrolled, held
+from edge.device import Device
+from edge.identity import DeviceIdentity, IdentityInUse, enrolled, held
 from edge.link import DeviceLink
-from podium.errors import InvalidRequest
+from podium.errors import InvalidRequest, NotFound
 from podium.identity.enrolling import renew
 from podium.link import IdentityUnusable
+from podium.link.certificates import CertificateRefused
+from podium.link.renewing import Validity
 from tests.integration.identity import ground
 from tests.integration.identity.ground import tls_serving
 
@@ -55,6 +59,57 @@ def test_a_device_connects_with_its_files_and_with_renewed_ones_when_told(tmp_pa
     with tls_serving(tmp_path / "data") as server:
         ground.enrolled(server, tmp_path / "pi")
         asyncio.run(limited())
+
+
+def test_a_device_whose_certificate_expired_renews_it_by_itself_and_connects(tmp_path: Path) -> None:
+    data, pi = tmp_path / "data", tmp_path / "pi"
+    with tls_serving(data, clock=ground.shifted(days=-100)) as server:
+        before = ground.enrolled(server, pi)
+        port = server.address.rpartition(":")[2]
+    with tls_serving(data, listen=f"127.0.0.1:{port}", listen_machines="127.0.0.1:0") as server:
+        who = enrolled(pi, name="", target=server.app.machines_address, on_problem=_silent)
+        states = asyncio.run(_until_connected(who))
+        assert any("hung up on this machine" in state for state in states)
+        assert Validity.read(pi).serial != before.serial
+
+
+def test_a_device_goes_on_with_the_certificate_that_replaces_a_refused_one(tmp_path: Path) -> None:
+    with tls_serving(tmp_path / "data") as server:
+        pi = tmp_path / "pi"
+        before = ground.enrolled(server, pi)
+        who = enrolled(pi, name="", target="", on_problem=_silent)
+
+        async def refused(device: Device) -> None:
+            with pytest.raises(NotFound):
+                await device.wait("no-such-task")
+            first = device._clients[-1]
+            device._note_failure(CertificateRefused("hung up"))
+            async with asyncio.timeout(60):
+                while device._clients[-1] is first:
+                    with pytest.raises(NotFound):
+                        await device.wait("no-such-task")
+                    await asyncio.sleep(0.01)
+            # What went over the old certificate is closed; a device runs for years.
+            assert len(device._clients) == 1
+
+        states = asyncio.run(_until_connected(who, 2, refused))
+        assert states.count("connected") == 2
+        assert Validity.read(pi).serial != before.serial
+
+
+async def _until_connected(
+    who: DeviceIdentity, times: int = 1, meanwhile: Callable[[Device], Awaitable[None]] | None = None
+) -> list[str]:
+    """What the device says until it was connected so often."""
+    said: asyncio.Queue[str] = asyncio.Queue()
+    states: list[str] = []
+    async with asyncio.timeout(90), Device(who, threads=1, on_state=said.put_nowait) as device:
+        while states.count("connected") < times:
+            states.append(await said.get())
+            if meanwhile is not None and states.count("connected") == 1:
+                await meanwhile(device)
+                meanwhile = None
+    return states
 
 
 async def _no_steps(request: Any) -> bytes:

@@ -172,3 +172,21 @@ async def test_being_cancelled_ends_the_connection() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert connections[0].ended
+
+
+@in_loop
+async def test_being_cancelled_counts_also_in_the_moment_of_another_certificate() -> None:
+    connections: list[Connection] = []
+
+    async def serve(connection: Connection) -> None:
+        connections.append(connection)
+        await asyncio.Event().wait()
+
+    link = _reconnecting(serve, [HERE], [])
+    running = asyncio.create_task(link.run())
+    await _until(lambda: bool(connections))
+    link.connect_anew()
+    running.cancel()
+    await _until(running.done)
+    assert running.cancelled()
+    assert len(connections) == 1
