@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from edge.steps import MAX_PART_BYTES, StepHandler, Steps
 from podium.errors import InvalidRequest, PodiumError
 from podium.link import Address, async_channel
@@ -192,14 +195,12 @@ class DeviceLink:
     def _greet(self, connection: Connection, welcome: edge_pb2.Welcome) -> None:
         connection.welcomed = True
         if welcome.HasField("heartbeat_interval"):
-            interval = welcome.heartbeat_interval.ToTimedelta()
-            # A cloud that asks for none or for a flood gets what is usual.
-            sound = timedelta(milliseconds=100) <= interval <= timedelta(minutes=10)
-            connection.heartbeats = Heartbeats(interval=interval) if sound else DEFAULT_HEARTBEATS
+            connection.heartbeats = _agreed(welcome.heartbeat_interval)
         warning = ""
-        if welcome.HasField("time"):
-            self.clock_offset = welcome.time.ToDatetime(tzinfo=UTC) - self._clock()
-            warning = clock_warning(self._clock(), welcome.time.ToDatetime(tzinfo=UTC), tolerance=CLOCK_TOLERANCE)
+        if welcome.HasField("time") and (theirs := _moment(welcome.time)) is not None:
+            ours = self._clock()
+            self.clock_offset = theirs - ours
+            warning = clock_warning(ours, theirs, tolerance=CLOCK_TOLERANCE)
         self._on_state(f"connected; {warning}" if warning else "connected")
         self._send_again_what_has_no_outcome()
         connection.wake.set()
@@ -228,6 +229,24 @@ class DeviceLink:
                     evidence=detail.evidence,
                 )
             )
+
+
+def _agreed(asked: Duration) -> Heartbeats:
+    """What the cloud asks for; one that asks for none or for a flood gets what is usual."""
+    try:
+        interval = asked.ToTimedelta()
+    except (ValueError, OverflowError):
+        return DEFAULT_HEARTBEATS
+    sound = timedelta(milliseconds=100) <= interval <= timedelta(minutes=10)
+    return Heartbeats(interval=interval) if sound else DEFAULT_HEARTBEATS
+
+
+def _moment(stamp: Timestamp) -> datetime | None:
+    """The moment that the cloud names; None for one that no calendar has."""
+    try:
+        return stamp.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _heartbeat(bytes_to_follow: int) -> edge_pb2.ConnectRequest:

@@ -30,7 +30,7 @@ of 20 kB never arrived (measured with `tbf`)."""
 def channel_options(*, patient: bool = False) -> list[tuple[str, Any]]:
     """Options of every client channel: keepalive, ping timeout, size caps and retries of safe calls.
 
-    A dead link is noticed within about 30 s (20 s keepalive, 10 s timeout; measured in notes/edge-grpc-onnx.md).
+    A dead link is noticed within about 30 s (20 s keepalive, 10 s timeout).
 
     Args:
         patient: for machines behind slow lines, whose streams have heartbeats and whose calls have deadlines: gRPC

@@ -5,6 +5,7 @@ hosts read them with `MachineIdentity.load`.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,18 @@ CURRENT = "current"
 def files_in_force(folder: Path) -> Path:
     """Where the files of an identity really lie; reading all of them there gives files that belong together."""
     return (folder / CURRENT).resolve() if (folder / CURRENT).is_symlink() else folder
+
+
+def moment_in(about: Mapping[str, str], name: str) -> datetime:
+    """A moment that `podium enroll` noted.
+
+    Raises:
+        ValueError, KeyError, TypeError: there is none, or it does not say its time zone.
+    """
+    moment = datetime.fromisoformat(about[name])
+    if moment.tzinfo is None:
+        raise ValueError(f"{name} has no time zone")
+    return moment
 
 
 class IdentityUnusable(InvalidRequest):
@@ -63,7 +76,7 @@ class MachineIdentity:
                 kind=str(about["kind"]),
                 name=str(about["name"]),
                 server=str(about["server"]),
-                expires=datetime.fromisoformat(about["expires"]),
+                expires=moment_in(about, "expires"),
                 certificate_pem=(place / CERTIFICATE_FILE).read_bytes(),
                 key_pem=(place / KEY_FILE).read_bytes(),
                 ca_pem=(place / CA_FILE).read_bytes(),

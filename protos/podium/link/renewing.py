@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.errors import PodiumError
 from podium.link.certificates import FINAL, RenewalFailed
-from podium.link.machine import IDENTITY_FILE, IdentityUnusable, files_in_force
+from podium.link.machine import IDENTITY_FILE, IdentityUnusable, files_in_force, moment_in
 from podium.rpc_status import error_of
 
 RENEW_AFTER = 2 / 3
@@ -54,9 +54,9 @@ class Validity:
             about = json.loads(path.read_text(encoding="utf-8"))
             return cls(
                 serial=str(about["serial"]),
-                issued=datetime.fromisoformat(about["issued"]),
-                expires=datetime.fromisoformat(about["expires"]),
-                received=datetime.fromisoformat(about["received"]),
+                issued=moment_in(about, "issued"),
+                expires=moment_in(about, "expires"),
+                received=moment_in(about, "received"),
             )
         except OSError as error:
             raise IdentityUnusable(f"{path} cannot be read: {error.strerror}", field="identity") from error
@@ -111,6 +111,7 @@ async def renew_in_process(folder: Path) -> None:
 
     Raises:
         PodiumError: why it could not be renewed, as its own class.
+        RenewalFailed: the process cannot be started, takes too long or ends without a word.
     """
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -124,6 +125,8 @@ async def renew_in_process(folder: Path) -> None:
         process.kill()
         await process.wait()
         raise
+    except OSError as error:  # no memory for another process, or no more of them allowed
+        raise RenewalFailed(f"the process that renews cannot be started: {error.strerror}") from error
     try:
         async with asyncio.timeout(_PROCESS_LIMIT.total_seconds()):
             out, err = await process.communicate()

@@ -175,6 +175,12 @@ def test_damaged_files_are_told_and_looked_at_again(ground: Ground) -> None:
         Validity.read(ground.folder / "nowhere")
 
 
+def test_a_time_without_its_zone_is_damage(tmp_path: Path) -> None:
+    write(tmp_path, "serial 0", ISSUED.replace(tzinfo=None))
+    with pytest.raises(IdentityUnusable, match="damaged"):
+        Validity.read(tmp_path)
+
+
 def test_a_clock_that_is_off_is_put_into_words() -> None:
     assert clock_warning(ISSUED, ISSUED + timedelta(minutes=4)) == ""
     ahead = clock_warning(ISSUED + timedelta(days=365), ISSUED)
@@ -188,4 +194,7 @@ def test_the_process_that_renews_tells_why_it_could_not(tmp_path: Path, monkeypa
         asyncio.run(renew_in_process(tmp_path / "nowhere"))
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RenewalFailed, match="status 1"):
+        asyncio.run(renew_in_process(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere"))
+    with pytest.raises(RenewalFailed, match="cannot be started"):
         asyncio.run(renew_in_process(tmp_path))
