@@ -1,0 +1,1 @@
+"""Trace context, spans, export, redaction and log lines."""
