@@ -28,12 +28,14 @@ from podium.errors import (
     AgentError,
     DeviceLost,
     DeviceOffline,
+    InputContractBroken,
     InvalidRequest,
     OutputContractBroken,
     PodiumError,
     ServerUnavailable,
     catalogue,
 )
+from podium.link import MAX_MESSAGE_BYTES
 from podium.link.inbox import IdentityShared, Inbox, InboxSession, InboxStore
 from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience
 from podium.telemetry import current, named, parsed
@@ -42,6 +44,8 @@ from podium.v1 import edge_pb2, result_pb2
 _LOG = logging.getLogger(__name__)
 
 _REMEMBERED_STEPS = 10_000
+_MAX_STEP_BYTES = MAX_MESSAGE_BYTES - 1024
+"""The rest of the message is small."""
 
 AcceptObservation = Callable[[str, edge_pb2.Observation], Awaitable[Acceptance]]
 """Given the device and what it saw: the task it became, on disk; raises `PodiumError`."""
@@ -117,6 +121,7 @@ class DeviceHub:
             DeviceOffline: the device is not connected.
             DeviceLost: its connection ended before the answer.
             DeviceCannot: it does not offer the agent.
+            InputContractBroken: the step is larger than a device takes.
             AgentError: what the device says went wrong.
         """
         name = invocation.spec.name
@@ -126,6 +131,11 @@ class DeviceHub:
         if name not in device.capabilities:
             raise DeviceCannot(f"device {device_id} does not offer {name}", agent=name)
         request = self._step_request(invocation)
+        if (size_bytes := request.ByteSize()) > _MAX_STEP_BYTES:
+            # It would end the device's connection, and so would every repetition after a reconnect.
+            raise InputContractBroken(
+                f"the step of {name} has {size_bytes} bytes; a device takes {_MAX_STEP_BYTES}", agent=name
+            )
         key = (request.task_id, request.step, request.attempt)
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         device.pending[key] = _Pending(request, outcome)

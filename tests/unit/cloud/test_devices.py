@@ -13,7 +13,7 @@ from agents.invocation import AgentContext, Caller, Invocation
 from agents.spec import AgentSpec
 from cloud.devices import DeviceCannot, DeviceHub
 from conductor.bus import Acceptance
-from podium.errors import DeviceLost, DeviceOffline, ServerUnavailable, StorageFull
+from podium.errors import DeviceLost, DeviceOffline, InputContractBroken, ServerUnavailable, StorageFull
 from podium.link.inbox import IdentityShared, MemoryInbox
 from podium.link.liveness import Heartbeats, PeerSilent
 from podium.v1 import edge_pb2
@@ -96,6 +96,20 @@ def _hub(tasks: _Tasks | None = None, **settings: Any) -> DeviceHub:
         inbox=MemoryInbox(),
         **settings,
     )
+
+
+@in_loop
+async def test_a_step_that_no_device_can_receive_is_refused_and_not_sent_for_ever() -> None:
+    hub = _hub()
+    wire = _Wire(hub)
+    await wire.receive()
+    huge = replace(_invocation(), inputs={"text": "x" * 5_000_000})
+    with pytest.raises(InputContractBroken, match="a device takes"):
+        await hub.invoke("pi", huge)
+    asked = asyncio.create_task(hub.invoke("pi", _invocation()))
+    step = (await wire.receive()).step_request
+    wire.answer(1, step, {"still": "connected"})
+    assert await asked == {"still": "connected"}
 
 
 @in_loop
