@@ -13,7 +13,7 @@ from conductor.journal import timestamp_of
 from conductor.wiring import RunnerSettings
 from podium.errors import AgentCrashed, CapabilityDenied, InvalidRequest
 from podium.v1 import event_pb2, status_pb2
-from tests.fakes.agents import NUMBER, TEXT, agent_spec, answer, held, output
+from tests.fakes.agents import ANSWER, NUMBER, TEXT, agent_spec, answer, held, output
 from tests.fakes.sales import PLAN, SCRIPTS, SPECS
 from tests.fakes.stage import FAST, Stage, stage
 
@@ -290,5 +290,37 @@ def test_an_agent_cannot_change_what_others_are_given() -> None:
         assert state.status == status_pb2.TASK_STATUS_SUCCEEDED
         assert state.steps[1].output is not None
         assert state.steps[1].output.value["rows"] == [1.0, 2.0, 3.5]
+
+    play(scenario())
+
+
+def test_who_was_to_take_over_and_could_not_be_called_is_not_named_again() -> None:
+    async def scenario() -> None:
+        short = {"type": "string", "maxLength": 3}
+        spares = [
+            agent_spec(name, inputs={"topic": short}, outputs={"unit": TEXT}, tags=["lookup"])
+            for name in ("spare", "third")
+        ]
+        show = stage([*SPECS, *spares], {**SCRIPTS, "lookup": AgentCrashed("gone")}, PLAN)
+        state = await show.perform()
+        # Both are refused before they are called, and each once: they must not send the step back and forth.
+        assert not {"spare", "third"} & set(show.engine.named())
+        assert state.steps[2].agents_tried == ("lookup", "spare", "third")
+        assert [note.code for note in state.failures][-2:] == ["INPUT_CONTRACT_BROKEN"] * 2
+
+    play(scenario())
+
+
+def test_a_plan_is_held_to_the_roles_that_the_caller_had() -> None:
+    async def scenario() -> None:
+        specs = [agent_spec("open", outputs=ANSWER, permission="operator")]
+        plan = {"steps": [{"tool": "open"}]}
+        for roles, status in (
+            (["caller", "operator"], status_pb2.TASK_STATUS_SUCCEEDED),
+            (["caller"], status_pb2.TASK_STATUS_FAILED),
+            ([], status_pb2.TASK_STATUS_FAILED),  # of before roles were recorded
+        ):
+            show = stage(specs, {"open": answer("Done [Source: S1]")}, plan)
+            assert (await show.perform(caller_roles=roles)).status == status
 
     play(scenario())
