@@ -177,6 +177,17 @@ def test_a_registered_version_that_now_ships_or_is_another_is_left_out(tmp_path:
         assert [agent.registration for agent in desk.registry.versions("echo")] == [None]
 
 
+def test_a_manifest_that_was_changed_on_disk_is_left_out(tmp_path: Path) -> None:
+    with _desk(tmp_path) as desk:
+        desk.register("1.0.0")
+        changed = "UPDATE registrations SET manifest = replace(manifest, 'count', 'total')"
+        assert desk.registrations._connection.execute(changed).rowcount == 1
+    with _desk(tmp_path) as desk:
+        (said,) = desk.left_out
+        assert "is not the one that was registered" in said
+        assert desk.registry.find("echo") is None
+
+
 def test_what_makes_no_sense_leaves_no_trace(tmp_path: Path) -> None:
     with _desk(tmp_path) as desk:
         desk.register()
