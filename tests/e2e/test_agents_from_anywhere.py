@@ -5,6 +5,7 @@ The agents are those of docs/examples, as real processes; the server is a real o
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -38,18 +39,6 @@ ANSWER = (
     f"[Source: S4]. {SENTENCE} [Source: S5]"
 )
 GONE = {"AGENT_UNREACHABLE", "AGENT_CRASHED"}
-HELD = """
-import time
-from pathlib import Path
-
-import brief
-
-
-def place(inputs, context):
-    while Path(__file__).with_name("hold").exists():
-        time.sleep(0.01)
-    return brief.place(inputs, context)
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +63,11 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
         server = ServerProcess(
             tmp_path_factory.mktemp("five") / "data",
             arguments=["--listen", "127.0.0.1:0"],
-            environment={"PODIUM_AGENT_FOLDERS": str(agents.folder), "PODIUM_AGENT_HOSTS": "127.0.0.1"},
+            environment={
+                "PODIUM_AGENT_FOLDERS": str(agents.folder),
+                "PODIUM_AGENT_HOSTS": "127.0.0.1",
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            },
         ).start()
         assert server.first_line, server.log()
         found = Theatre(server=server, agents=agents)
@@ -205,30 +198,49 @@ def test_a_model_that_is_killed_in_its_step_is_replaced_by_the_agent_its_manifes
     assert replaced.next_agent == "spare"
 
 
-def test_an_isolated_function_that_is_killed_in_its_step_runs_again_in_a_new_process(theatre: Theatre) -> None:
-    folder = theatre.agents.folder / "brief"
-    (folder / "held.py").write_text(HELD)
-    manifest = folder / "place.yaml"
-    text = manifest.read_text("utf-8").replace("1.0.0", "1.1.0").replace("brief:place", "held:place")
-    manifest.write_text(text, encoding="utf-8")
-    theatre.command("register", "--file", str(manifest))
-    hold = folder / "hold"
+@pytest.mark.parametrize(
+    ("victim", "manifest", "script"),
+    [
+        ("place", "brief/place.yaml", "brief/brief.py"),
+        ("elevation", "elevation/elevation_stdio.yaml", "elevation/elevation.py"),
+    ],
+    ids=["function", "mcp_program"],
+)
+def test_what_was_started_here_and_is_killed_in_its_step_runs_again_in_a_new_process(
+    theatre: Theatre, victim: str, manifest: str, script: str
+) -> None:
+    file = theatre.agents.folder / manifest
+    hold = _held(theatre.agents.folder / script)
+    file.write_text(file.read_text("utf-8").replace("version: 1.0.0", "version: 1.2.0"), encoding="utf-8")
+    theatre.command("register", "--file", str(file))
     hold.touch()
     with Client(theatre.server.address) as client:
         brief = Watched(client, "Brief me on Zurich")
-        brief.until_started("place")
-        neighbour = _neighbour(client)
+        brief.until_started(victim)
         child = _working_child(theatre.server)
+        neighbour = _neighbour(client)
         hold.unlink()
         killed_at = datetime.now(UTC)
         os.kill(child, signal.SIGKILL)
         assert brief.end().result.answer_markdown == ANSWER
         _unharmed(neighbour, killed_at)
-        assert brief.started()[:2] == ["place", "place"]
-        (failure,) = brief.failures()
-        assert (failure.error.agent, failure.error.code) == ("place", "AGENT_CRASHED")
-        assert "SIGKILL" in failure.error.message
-        assert failure.recovery == status_pb2.RECOVERY_RETRY
+    assert brief.started().count(victim) == 2
+    (failure,) = brief.failures()
+    assert (failure.error.agent, failure.error.code in GONE) == (victim, True), failure
+    assert "SIGKILL" in failure.error.message or "signal 9" in failure.error.message
+    assert failure.recovery == status_pb2.RECOVERY_RETRY
+
+
+def _held(script: Path) -> Path:
+    """Have every function of a script wait as long as a file is there; which file."""
+    wait = (
+        "    import pathlib, time\n"
+        '    while pathlib.Path(__file__).with_name("hold").exists():\n'
+        "        time.sleep(0.01)\n"
+    )
+    text = script.read_text("utf-8")
+    script.write_text(text.replace("    return {", f"{wait}    return {{"), encoding="utf-8")
+    return script.with_name("hold")
 
 
 def _neighbour(client: Client) -> Watched:
@@ -247,16 +259,27 @@ def _unharmed(neighbour: Watched, killed_at: datetime) -> None:
 
 
 def _working_child(server: ServerProcess) -> int:
-    """The one agent's process of the server that is not frozen: the server's grandchild, below its warden."""
-    assert server.process is not None
+    """The one agent's process of the server that goes on working; those that wait for a call are frozen."""
     ends_s = time.monotonic() + 10
+    before: list[int] = []
     while time.monotonic() < ends_s:
-        wardens = _children(server.process.pid)
-        working = [pid for warden in wardens for pid, state in _children(warden).items() if state != "T"]
-        if len(working) == 1:
+        working = _working(server)
+        if len(working) == 1 and working == before:
             return working[0]
-        threading.Event().wait(0.01)
+        before = working
+        threading.Event().wait(0.1)  # one whose call has just ended is frozen by then
     raise AssertionError("no single agent's process works")
+
+
+def _working(server: ServerProcess) -> list[int]:
+    assert server.process is not None
+    found: list[int] = []
+    level = [child for warden in _children(server.process.pid) for child in _children(warden).items()]
+    while level:
+        below = {pid: _children(pid) for pid, _ in level}
+        found += [pid for pid, state in level if state != "T" and not below[pid]]
+        level = [child for children in below.values() for child in children.items()]
+    return found
 
 
 def _children(parent: int) -> dict[int, str]:
