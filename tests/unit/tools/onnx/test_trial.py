@@ -63,6 +63,11 @@ def test_the_shapes_that_come_out_are_checked() -> None:
         Trial().run(sealed(adding()), expected=expected)
 
 
+def test_what_the_runtime_says_of_inputs_and_outputs_is_checked_too() -> None:
+    with pytest.raises(TrialFailed, match=r"input 'x' is float32\[\?, 3\], expected float32\[\?, 2\]"):
+        Trial().run(sealed(adding(width=3)), expected=inspect(adding(), name="m").interface)
+
+
 def test_a_trial_sees_no_secret_and_no_module_of_the_folder_it_is_started_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
