@@ -6,6 +6,8 @@ from typing import Final
 
 import httpx
 
+from podium.telemetry import outgoing
+
 _CONNECTED_WITHIN_S: Final = 10.0
 _MAX_REDIRECTS: Final = 3
 
@@ -62,6 +64,7 @@ class _Bounded(httpx.AsyncBaseTransport):
         self._max_bytes = max_bytes
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request.headers.update(outgoing())
         response = await self._inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()

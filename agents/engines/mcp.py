@@ -22,6 +22,7 @@ from agents.sandbox.machine import Machine
 from agents.sandbox.verdicts import failure_of
 from agents.spec import AgentSpec
 from podium.errors import AgentCrashed, AgentError, AgentUnreachable, OutputContractBroken
+from podium.telemetry import outgoing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -85,7 +86,7 @@ class McpEngine:
         settings = McpSettings.model_validate(dict(invocation.spec.settings))
         session = self._session(invocation, settings)
         notes = CallNotes()
-        meta = {"podium/idempotency-key": invocation.context.idempotency_key}
+        meta = {"podium/idempotency-key": invocation.context.idempotency_key, **outgoing()}
         call = session.call(settings.tool, dict(invocation.inputs), meta, notes)
         try:
             done, _ = await asyncio.wait({call}, timeout=invocation.time_limit.total_seconds())

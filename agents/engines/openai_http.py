@@ -5,6 +5,8 @@ from contextvars import ContextVar
 
 import httpx2
 
+from podium.telemetry import outgoing
+
 answer_room_bytes: ContextVar[int] = ContextVar("answer_room_bytes")
 """How much the call in progress may receive; set before each call."""
 
@@ -38,6 +40,7 @@ class _CountingTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         # A compressed answer could grow a thousandfold after it was counted.
         request.headers["Accept-Encoding"] = "identity"
+        request.headers.update(outgoing())
         response = await super().handle_async_request(request)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()

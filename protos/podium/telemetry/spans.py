@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from podium.errors import PodiumError
-from podium.telemetry.trace_context import TraceContext, new_trace
+from podium.telemetry.trace_context import TRACEPARENT, TraceContext, new_trace
 
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
 Value = str | int | float | bool
@@ -134,6 +134,12 @@ def record(span: FinishedSpan) -> None:
 def current() -> TraceContext | None:
     """Where the work at hand belongs."""
     return _current.get()
+
+
+def outgoing() -> Mapping[str, str]:
+    """The headers that let another process go on with the trace; none when the work at hand is in no trace."""
+    context = _current.get()
+    return {} if context is None else {TRACEPARENT: context.traceparent}
 
 
 def current_task() -> str:
