@@ -232,6 +232,8 @@ class App:
         self._exits.callback(hub.close)
         keeping = asyncio.create_task(access.keep())
         self._exits.callback(keeping.cancel)
+        noting = asyncio.create_task(machines.revocations.keep_flushed())
+        self._exits.callback(noting.cancel)
         collecting = asyncio.create_task(garbage.keep_collecting(settings.blob_collect_every))
         self._exits.callback(collecting.cancel)
         await self._start_workers(wiring)

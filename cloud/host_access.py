@@ -19,7 +19,9 @@ from cloud.identity.revocation import Revocations
 
 KIND = "agent_host"
 _LIFETIME = timedelta(days=800)
-"""A server that is not restarted for so long loses its hosts; its own certificate ends then too."""
+"""A host's clock may be a year ahead."""
+_MADE_ANEW_EVERY = timedelta(days=100)
+"""Of a server that is not restarted for so long. Connections to hosts are made anew then, so not every day."""
 _FRESH_S = 1.0
 """So much later a host that was just enrolled is trusted."""
 
@@ -43,24 +45,22 @@ class HostAccess:
             clock: the server's clock.
             clock_s: a clock that never goes back.
         """
-        key = ec.generate_private_key(ec.SECP256R1())
-        # Not on record: at this server's port for machines it opens nothing.
-        certificate = authority.machine_certificate(
-            "worker", "conductor", key.public_key(), now=clock(), lifetime=_LIFETIME
-        )
-        self._certificate_pem = certificate.public_bytes(serialization.Encoding.PEM)
-        self._key_pem = key_pem(key)
+        self._authority = authority
         self._revocations = revocations
+        self._clock = clock
         self._clock_s = clock_s
         self._lock = threading.Lock()
         self._known: HostTrust | None = None
         self._looked_s = 0.0
+        self._make(clock())
 
     def __call__(self) -> HostTrust:
         """What is shown and trusted now."""
         with self._lock:
             if self._known is None or self._clock_s() - self._looked_s >= _FRESH_S:
                 self._looked_s = self._clock_s()
+                if abs((now := self._clock()) - self._made) >= _MADE_ANEW_EVERY:
+                    self._make(now)
                 self._known = HostTrust(
                     certificate_pem=self._certificate_pem,
                     key_pem=self._key_pem,
@@ -72,3 +72,13 @@ class HostAccess:
         """A certificate was taken back: what was trusted a moment ago does not count."""
         with self._lock:
             self._known = None
+
+    def _make(self, now: datetime) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        # Not on record: at this server's port for machines it opens nothing.
+        certificate = self._authority.machine_certificate(
+            "worker", "conductor", key.public_key(), now=now, lifetime=_LIFETIME
+        )
+        self._certificate_pem = certificate.public_bytes(serialization.Encoding.PEM)
+        self._key_pem = key_pem(key)
+        self._made = now

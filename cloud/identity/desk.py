@@ -286,12 +286,11 @@ class IdentityDesk:
 
     def machines(self, kind: str = "") -> list[MachineRecord]:
         """The machines on record, with when each was last seen."""
-        found = self._store.machines(kind)
         return [
-            replace(machine, last_seen_time=self._revocations.last_seen(machine.kind, machine.name))
-            if self._revocations.last_seen(machine.kind, machine.name) is not None
+            replace(machine, last_seen_time=seen)
+            if (seen := self._revocations.last_seen(machine.kind, machine.name)) is not None
             else machine
-            for machine in found
+            for machine in self._store.machines(kind)
         ]
 
     def _take_back(self, kind: str, name: str, now: datetime) -> list[IssuedCertificate]:

@@ -4,6 +4,7 @@ TLS has checked by then that our authority signed the certificate and that its t
 know is here: revoked, replaced by a newer one, or not on record.
 """
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -24,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 OVERLAP = timedelta(seconds=20)
 """How long calls with the old certificate are still served once the new one is in use: a machine's processes do
 not all take up the new one in the same instant."""
-_FLUSH_AFTER = timedelta(minutes=1)
+_FLUSHED_EVERY = timedelta(minutes=1)
 
 EndCalls = Callable[[str, str], int]
 """Given a machine's kind and name: ends its live calls and says how many there were."""
@@ -49,7 +50,6 @@ class Revocations:
         self._lock = threading.Lock()
         self._known = {certificate.serial: certificate for certificate in store.certificates()}
         self._seen: dict[tuple[str, str], datetime] = {}
-        self._flushed = clock()
         self._end_calls: list[EndCalls] = []
 
     def on_revoked(self, end_calls: EndCalls) -> None:
@@ -128,13 +128,31 @@ class Revocations:
         return self._seen.get((kind, name))
 
     def flush(self) -> None:
-        """Put on record when machines were last seen."""
+        """Put on record when machines were last seen.
+
+        Raises:
+            StorageFull, DatabaseCorrupt, InternalError: it cannot be written; it is tried again the next time.
+        """
         with self._lock:
-            seen, self._seen = self._seen, {}
-        if seen:
-            with self._store.transaction():
-                for (kind, name), moment in seen.items():
-                    self._store.seen(kind, name, moment)
+            seen = dict(self._seen)
+        if not seen:
+            return
+        with self._store.transaction():
+            for (kind, name), moment in seen.items():
+                self._store.seen(kind, name, moment)
+        with self._lock:
+            for machine, moment in seen.items():
+                if self._seen.get(machine) == moment:
+                    del self._seen[machine]
+
+    async def keep_flushed(self) -> None:
+        """Flush every minute until cancelled, on a thread: a disk that is slow holds up no call."""
+        while True:
+            await asyncio.sleep(_FLUSHED_EVERY.total_seconds())
+            try:
+                await asyncio.to_thread(self.flush)
+            except PodiumError as error:
+                _LOG.error("when machines were last seen is not on record: %s", error.code)
 
     def _first_use(self, shown: IssuedCertificate, now: datetime) -> bool:
         """Everything else that this machine was given is over: it has shown that it holds the newest.
@@ -163,15 +181,6 @@ class Revocations:
     def _note_seen(self, known: IssuedCertificate, now: datetime) -> None:
         with self._lock:
             self._seen[(known.kind, known.name)] = now
-            due = abs(now - self._flushed) >= _FLUSH_AFTER
-            if due:
-                self._flushed = now
-        if due:
-            try:
-                self.flush()
-            except PodiumError as error:
-                # Nobody is turned away because it cannot be written down that they came.
-                _LOG.error("when machines were last seen is not on record: %s", error.code)
 
 
 def _told(moment: datetime) -> str:

@@ -71,3 +71,17 @@ def test_the_server_shows_a_certificate_of_a_worker_that_opens_nothing_at_its_ow
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
     assert ground.revocations.state(shown.serial_number) is None
     ground.store.close()
+
+
+def test_a_server_that_runs_for_years_shows_a_certificate_that_has_not_expired(ground: Ground) -> None:
+    seconds = Seconds()
+    access = HostAccess(ground.authority, ground.revocations, clock=ground.clock, clock_s=seconds)
+    first = access()
+    for _ in range(4):
+        ground.clock.advance(days=300)
+        seconds.now += 300 * 86_400
+        shown = x509.load_pem_x509_certificate(access().certificate_pem)
+        assert shown.not_valid_after_utc > ground.clock()
+    seconds.now += 1
+    assert access() == access() != first
+    ground.store.close()

@@ -1,11 +1,14 @@
 """What is asked at every call."""
 
+import asyncio
 import contextlib
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from cloud.identity import revocation
 from cloud.identity.attempts import AttemptLimiter, TooManyAttempts
 from cloud.identity.records import CertificateState
 from cloud.identity.revocation import Revocations
@@ -111,21 +114,39 @@ def test_who_was_seen_is_in_the_list_at_once(ground: Ground) -> None:
     ground.revocations.check(machine.serial)
     assert ground.desk.machines()[0].last_seen_time == ground.clock()
     assert ground.store.machines()[0].last_seen_time is None
-    ground.clock.advance(minutes=2)
-    ground.revocations.check(machine.serial)
+    ground.revocations.flush()
+    assert ground.desk.machines() == ground.store.machines()
     assert ground.store.machines()[0].last_seen_time == ground.clock()
 
 
-def test_nobody_is_turned_away_because_the_disk_is_full(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_was_seen_is_on_record_once_the_disk_has_room_again(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     machine = ground.enrolled("a")
     ground.revocations.check(machine.serial)
-    ground.clock.advance(minutes=2)
+    note = ground.store.seen
+    refused, noted = threading.Event(), threading.Event()
 
-    def full(kind: str, name: str, now: object) -> None:
+    def full(kind: str, name: str, now: datetime) -> None:
+        refused.set()
         raise StorageFull("no room")
 
+    def room(kind: str, name: str, now: datetime) -> None:
+        note(kind, name, now)
+        noted.set()
+
+    async def keep() -> None:
+        keeping = asyncio.create_task(ground.revocations.keep_flushed())
+        assert await asyncio.to_thread(refused.wait, 20)
+        monkeypatch.setattr(ground.store, "seen", room)
+        assert await asyncio.to_thread(noted.wait, 20)
+        keeping.cancel()
+
     monkeypatch.setattr(ground.store, "seen", full)
-    ground.revocations.check(machine.serial)
+    monkeypatch.setattr(revocation, "_FLUSHED_EVERY", timedelta(milliseconds=10))
+    asyncio.run(keep())
+    assert "last seen is not on record: STORAGE_FULL" in caplog.text
+    assert ground.store.machines()[0].last_seen_time == ground.clock()
 
 
 def test_nobody_can_revoke_who_is_not_there(ground: Ground) -> None:
