@@ -62,8 +62,9 @@ class RulesPlanner:
                 if plan is not None:
                     return _proposal(plan, rule, "rules", warnings=tuple(warnings))
             lacking = {name for rule in fitting for name in _lacking(rule.plan, situation)} | situation.avoid
+            names = ", ".join(sorted(lacking))
             raise NoPlan(
-                f"every plan for this request needs one of {', '.join(sorted(lacking))}, which failed or do not serve",
+                f"every plan for this request needs one of {names}, which failed or do not serve",
                 next_step="Put the agent right or add another one with the same capability, then send it again.",
             )
         reason = (
