@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agents.allowed_hosts import AllowedHosts
 from agents.engines.settings import check_settings
 from agents.foreign_code import ForeignPolicy, refusals
 from tests.integration.hosts.ground import spec
@@ -54,5 +55,5 @@ def test_these_are_not(settings: dict[str, Any]) -> None:
 
 def test_a_registered_manifest_may_not_name_an_identity_of_the_server() -> None:
     settings = {"endpoints": ["a.example:1"], "identity_folder": "/srv/identity"}
-    found = [refusal.code for refusal in refusals(spec(settings=settings), ForeignPolicy())]
-    assert found == ["FOLDER_NOT_ALLOWED"]
+    policy = ForeignPolicy(hosts=AllowedHosts.parse(["a.example"]))
+    assert [refusal.code for refusal in refusals(spec(settings=settings), policy)] == ["FOLDER_NOT_ALLOWED"]
