@@ -1,6 +1,6 @@
 """An agent's contract, compiled once: its schemas with their hashes, and what is done to a raw output."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ import jsonschema_rs
 from agents.callables import resolve
 from agents.canonical import canonical_json, sha256_of
 from agents.sanitising import Sanitised, sanitise
+from agents.schema_cost import costs_too_much
 from agents.spec import AgentSpec, Limits, ManifestInvalid
 from podium.errors import AgentError
 
@@ -34,6 +35,8 @@ SOURCES_SCHEMA: Mapping[str, Any] = {
 
 _MAX_VIOLATIONS = 20
 _MAX_VIOLATION_CHARS = 300
+_SMALL = 16_384
+"""Characters and parts of a value of which all errors are listed."""
 
 
 class HandoverBroken(AgentError):
@@ -105,13 +108,13 @@ class Contract:
                     to=handover.to,
                     within_turns=handover.within_turns,
                     parameters=handover.parameters,
-                    _validator=_validator(spec.name, f"handovers[{index}].parameters", handover.parameters),
+                    _validator=_validator(spec, f"handovers[{index}].parameters", handover.parameters),
                 )
                 for index, handover in enumerate(spec.handovers)
             ),
             _limits=spec.limits,
-            _input=_validator(spec.name, "input_schema", spec.input_schema),
-            _output=_validator(spec.name, "output_schema", spec.output_schema),
+            _input=_validator(spec, "input_schema", spec.input_schema),
+            _output=_validator(spec, "output_schema", spec.output_schema),
             _hook=resolve(spec.output_hook) if spec.output_hook else None,
         )
 
@@ -146,7 +149,14 @@ class Contract:
         return _violations(self._output, output)
 
 
-def _validator(agent: str, name: str, schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+def _validator(spec: AgentSpec, name: str, schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    agent = spec.name
+    if costs_too_much(schema, max_depth=spec.limits.max_depth):
+        raise ManifestInvalid(
+            f"{name} of agent {agent} is not usable: checking a value against it could take for ever",
+            next_step="Let fewer branches lead to the same schema, or lower limits.max_depth.",
+            agent=agent,
+        )
     try:
         return jsonschema_rs.Draft202012Validator(
             dict(schema), validate_formats=True, ignore_unknown_formats=False, offline=True
@@ -159,13 +169,47 @@ def _violations(validator: jsonschema_rs.Draft202012Validator, value: Mapping[st
     if validator.is_valid(dict(value)):
         return []
     found: list[str] = []
-    for error in validator.iter_errors(dict(value)):
+    for error in _errors(validator, dict(value)):
         if len(found) == _MAX_VIOLATIONS:
             found.append("$: and more")
             break
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
         found.append(f"${_cut(place)}: {_cut(error.message)}")
     return found
+
+
+def _errors(
+    validator: jsonschema_rs.Draft202012Validator, value: dict[str, Any]
+) -> Iterable[jsonschema_rs.ValidationError]:
+    """Every error of a small value, the first one of a large one.
+
+    All of them are made before the first can be had, each with a text that quotes what is wrong: those of a
+    megabyte of wrong numbers take 15 seconds in which nobody else is served.
+    """
+    if _is_small(value):
+        return validator.iter_errors(value)
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        return (error,)
+    return ()
+
+
+def _is_small(value: object) -> bool:
+    left = _SMALL
+    waiting = [value]
+    while waiting and left > 0:
+        part = waiting.pop()
+        left -= 1
+        if isinstance(part, str):
+            left -= len(part)
+        elif isinstance(part, Mapping):
+            left -= sum(map(len, part))
+            waiting.extend(part.values())
+        elif isinstance(part, Sequence):
+            left -= len(part)
+            waiting.extend(part[:_SMALL])
+    return left > 0
 
 
 def _cut(text: str) -> str:

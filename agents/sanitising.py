@@ -81,21 +81,19 @@ def _parsed(raw: object, limits: Limits) -> object:
 
 
 class _Cleaning:
-    """One pass over the output, counting nodes so that a wide or cyclic structure ends it."""
+    """One pass over the output, counting what it takes so that a wide, long or cyclic structure ends it."""
 
     def __init__(self, limits: Limits, repairs: list[str]) -> None:
         self._limits = limits
         self._repairs = repairs
         self._max_depth = limits.max_depth
-        # Every node takes at least a byte, so what has more is refused for its size without writing it.
-        self._nodes_left = limits.max_output_bytes
+        # Every node and every character takes at least a byte, so what has more is refused without writing it.
+        self._bytes_left = limits.max_output_bytes
 
     def value(self, value: object, place: str, depth: int) -> Any:
-        self._nodes_left -= 1
+        self._take(1)
         if depth > self._max_depth:
             raise OutputContractBroken(f"the output is nested deeper than {self._max_depth} levels")
-        if self._nodes_left < 0:
-            raise _too_large(self._limits)
         # Scalars first: they are the most, and asking whether something is a Mapping or a Sequence is slow.
         if value is None or isinstance(value, str | bool | int | float):
             return self._scalar(value, place)
@@ -118,7 +116,13 @@ class _Cleaning:
             raise OutputContractBroken(f"{place} is {value}, which is not a JSON number")
         return float(value)
 
+    def _take(self, size_bytes: int) -> None:
+        self._bytes_left -= size_bytes
+        if self._bytes_left < 0:
+            raise _too_large(self._limits)
+
     def _text(self, value: str, place: str) -> str:
+        self._take(len(value))
         if value.isprintable():  # no character of the two classes is; a test holds them against each other
             return str(value)
         if _SURROGATE.search(value):
@@ -130,6 +134,7 @@ class _Cleaning:
 
     def _key(self, key: object, place: str) -> str:
         if isinstance(key, str) and key.isprintable():
+            self._take(len(key))
             return str(key)
         if not isinstance(key, str) or _SURROGATE.search(key) or _CONTROL.search(key):
             raise OutputContractBroken(f"a key of {place} is not plain text: {ascii(key)[:_SHOWN_CHARS]}")
