@@ -31,7 +31,7 @@ from podium.v1 import edge_pb2, edge_pb2_grpc
 
 DEFAULT_LIMITS = OutboxLimits()
 CLOCK_TOLERANCE = timedelta(seconds=60)
-"""A clock that is off by more is said to be; nothing is derived from it."""
+"""A clock that is off by more is said to be."""
 
 
 class ObservationRefused(InvalidRequest):
@@ -79,7 +79,7 @@ class DeviceLink:
             jitter: spreads reconnects and makes the session's id.
             on_state: told about the connection, in words.
             on_failure: told why each connection ended.
-            clock: compared with the cloud's; a difference is said and nothing else.
+            clock: compared with the cloud's: a difference is said, and times of work are told by the cloud's.
             backoff: how long to wait between attempts.
             limits: how much may wait to be acknowledged.
             welcome_within: how long a connection may take until the cloud has greeted.

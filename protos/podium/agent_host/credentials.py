@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 
 from podium.errors import InvalidRequest, PermissionDenied, PodiumError
-from podium.link import MachineIdentity
-from podium.link.machine import IDENTITY_FILE, files_in_force
+from podium.link import IdentityUnusable, MachineIdentity
+from podium.link.machine import CA_FILE, IDENTITY_FILE, files_in_force
 from podium.link.renewing import RenewalWatch
 
 _LOG = logging.getLogger(__name__)
@@ -92,7 +92,10 @@ def admit_conductors(context: Any) -> None:
 
 def _configuration(identity: MachineIdentity) -> Any:
     # The first is the authority of machines; what may follow vouches for the port that callers use.
-    authority = identity.ca_pem[: identity.ca_pem.index(_END) + len(_END)] + b"\n"
+    first, end, _ = identity.ca_pem.partition(_END)
+    if not end:
+        raise IdentityUnusable(f"{identity.folder / CA_FILE} holds no certificate", field="identity")
+    authority = first + end + b"\n"
     return grpc.ssl_server_certificate_configuration(
         [(identity.key_pem, identity.certificate_pem)], root_certificates=authority
     )

@@ -39,7 +39,7 @@ class Executor:
         """What the function returns.
 
         Raises:
-            HostBusy: there is no place, also none to wait in; nothing was run.
+            HostBusy: there is no place, also none to wait in, or no thread to be had; nothing was run.
             AgentError: as the function raised it.
             AgentCrashed: it raised something else.
         """
@@ -84,7 +84,11 @@ class Executor:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, result, error)
 
-        threading.Thread(target=work, name=f"agent {name}", daemon=True).start()
+        try:
+            threading.Thread(target=work, name=f"agent {name}", daemon=True).start()
+        except RuntimeError as error:
+            self._places.release()
+            raise HostBusy(f"{name} was not called: no thread can be started", agent=name) from error
         return answer
 
 
