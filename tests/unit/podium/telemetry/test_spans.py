@@ -1,5 +1,7 @@
 """Places in a trace, spans and what may be said in them."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -137,3 +139,9 @@ def test_the_span_of_a_task_is_where_any_process_finds_it() -> None:
     with on_task("a-task", TRACE):
         assert (current(), current_task()) == (place, "a-task")
     assert (current(), current_task()) == (None, "")
+
+
+def test_a_device_needs_no_sdk() -> None:
+    unwanted = "{'opentelemetry', 'prometheus_client'} & {*sys.modules}"
+    code = f"import edge.device, sys; sys.exit(str({unwanted}) if {unwanted} else 0)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
