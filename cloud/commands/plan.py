@@ -1,15 +1,18 @@
 """`podium plan`: what would be done, without doing it."""
 
 import asyncio
+import os
+import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from cloud.commands.connection import DEFAULT_DATA, JsonOption, SettingsOption, local_specialists
+from cloud.commands.connection import DEFAULT_DATA, JsonOption, SettingsOption, say
 from cloud.commands.moments import moment
 from cloud.commands.progress import plan_line
 from podium.cli import emit
@@ -17,6 +20,7 @@ from podium.errors import InvalidRequest
 from podium.terminal import Console
 
 if TYPE_CHECKING:
+    from cloud.specialists import Specialists
     from conductor.plan import Plan
 
 app = typer.Typer()
@@ -31,7 +35,8 @@ def plan(
 ) -> None:
     """Plan a request and verify the plan without running it; exit 0 only if the plan may run.
 
-    Needs no server. A request that is not understood is planned too: as a question to its caller.
+    Needs no server; knows the agents of the packs and those registered with the data directory. A request that is
+    not understood is planned too: as a question to its caller.
     """
     from agents.invocation import Caller
     from conductor.planner import Situation
@@ -41,7 +46,7 @@ def plan(
 
     if not text.strip():
         raise InvalidRequest("the text is empty", field="text")
-    specialists = local_specialists(data)
+    specialists = _specialists(data)
     caller = Caller(name="command line")
     request = build_request(
         TaskState(text=text, as_of=moment(now) or datetime.now(UTC)),
@@ -60,6 +65,19 @@ def plan(
     _show(checked.plan, f"the planner {proposal.planner}, template {proposal.origin}")
     for warning in checked.warnings:
         Console(highlight=False).print(f"Warning: {warning}", markup=False)
+
+
+def _specialists(data: Path) -> "Specialists":
+    from cloud.settings import load_settings
+    from cloud.specialists import load_specialists
+    from cloud.trying import add_registered
+
+    settings = load_settings(flags={"data": data}, environment=os.environ).settings
+    specialists = load_specialists(settings.packs)
+    with tempfile.TemporaryDirectory(prefix="podium-plan-") as scratch:
+        for left_out in add_registered(specialists, settings, Path(scratch)):
+            say(left_out)
+    return specialists
 
 
 def _show(plan: "Plan", origin: str) -> None:
