@@ -4,13 +4,11 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
-from contextlib import aclosing, closing, contextmanager
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import grpc
-
-from podium.client.messages import blob_of, blob_of_bytes
+from podium.client.messages import blob_of, blob_of_bytes, typed_errors
 from podium.client.transfers import (
     BlobDamaged,
     PartFile,
@@ -23,8 +21,7 @@ from podium.client.transfers import (
     file_reader,
 )
 from podium.errors import InvalidRequest, PodiumError
-from podium.link import Address, unreachable
-from podium.rpc_status import from_rpc_error
+from podium.link import Address
 from podium.v1 import blob_pb2
 
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ class BlobCalls:
         while committed is not None:
             sending = Sending(read_at, blob, committed, progress)
             try:
-                with _typed_errors(self._address):
+                with typed_errors(self._address):
                     self._blobs.Upload(sending.requests(), timeout=10 * self._deadline_s)
                 break
             except PodiumError as error:
@@ -82,7 +79,7 @@ class BlobCalls:
 
     def _committed(self, blob: blob_pb2.BlobRef) -> int | None:
         """How many bytes the server has; None when it has the whole blob."""
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             state = self._blobs.Stat(blob_pb2.StatRequest(sha256=blob.sha256), timeout=self._deadline_s)
         return None if state.complete else state.committed_bytes
 
@@ -110,7 +107,7 @@ class BlobCalls:
         patience = Patience(_JITTER, connected=False, reached_bytes=received.offset_bytes)
         while True:
             try:
-                with _typed_errors(self._address):
+                with typed_errors(self._address):
                     call = self._blobs.Download(received.request(), timeout=10 * self._deadline_s)
                     try:
                         for response in call:
@@ -160,7 +157,7 @@ class BlobCalls:
     def collect_garbage(self, *, dry_run: bool = False) -> blob_pb2.CollectGarbageResponse:
         """Remove blobs that nothing refers to, or say how much that would be; needs the role operator."""
         request = blob_pb2.CollectGarbageRequest(dry_run=dry_run)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._blobs.CollectGarbage(request, timeout=self._deadline_s)
 
 
@@ -203,7 +200,7 @@ class AsyncBlobCalls:
         while committed is not None:
             sending = Sending(read_at, blob, committed, progress)
             try:
-                with _typed_errors(self._address):
+                with typed_errors(self._address):
                     await self._blobs.Upload(sending.requests(), timeout=10 * self._deadline_s)
                 break
             except PodiumError as error:
@@ -215,7 +212,7 @@ class AsyncBlobCalls:
 
     async def _committed(self, blob: blob_pb2.BlobRef) -> int | None:
         """How many bytes the server has; None when it has the whole blob."""
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             state = await self._blobs.Stat(blob_pb2.StatRequest(sha256=blob.sha256), timeout=self._deadline_s)
         return None if state.complete else state.committed_bytes
 
@@ -243,7 +240,7 @@ class AsyncBlobCalls:
         patience = Patience(_JITTER, connected=False, reached_bytes=received.offset_bytes)
         while True:
             try:
-                with _typed_errors(self._address):
+                with typed_errors(self._address):
                     call = self._blobs.Download(received.request(), timeout=10 * self._deadline_s)
                     try:
                         async for response in call:
@@ -293,13 +290,5 @@ class AsyncBlobCalls:
     async def collect_garbage(self, *, dry_run: bool = False) -> blob_pb2.CollectGarbageResponse:
         """Remove blobs that nothing refers to, or say how much that would be; needs the role operator."""
         request = blob_pb2.CollectGarbageRequest(dry_run=dry_run)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return await self._blobs.CollectGarbage(request, timeout=self._deadline_s)
-
-
-@contextmanager
-def _typed_errors(address: Address) -> Iterator[None]:
-    try:
-        yield
-    except grpc.RpcError as error:
-        raise unreachable(address, from_rpc_error(error)) from error

@@ -1,7 +1,7 @@
 """The blocking client."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -15,11 +15,11 @@ from podium.client.messages import (
     open_question_id,
     submit_request,
     token_request,
+    typed_errors,
 )
 from podium.client.registry import RegistryCalls
 from podium.errors import ServerUnavailable
-from podium.link import DEFAULT_DEADLINE, Address, sync_channel, unreachable
-from podium.rpc_status import from_rpc_error
+from podium.link import DEFAULT_DEADLINE, Address, sync_channel
 from podium.status import ENDED, WAITS_FOR_PERSON, Priority, ReviewVerdict, TaskStatus
 from podium.v1 import (
     blob_pb2,
@@ -84,12 +84,12 @@ class Client(RegistryCalls, BlobCalls):
             priority=priority,
             labels=labels,
         )
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._tasks.SubmitTask(request, timeout=self._deadline_s).task
 
     def get(self, task_id: str) -> task_pb2.Task:
         """Read one task."""
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._tasks.GetTask(task_pb2.GetTaskRequest(task_id=task_id), timeout=self._deadline_s).task
 
     def list(
@@ -97,13 +97,13 @@ class Client(RegistryCalls, BlobCalls):
     ) -> task_pb2.ListTasksResponse:
         """One page of tasks, newest first."""
         request = task_pb2.ListTasksRequest(statuses=statuses, page_size=page_size, page_token=page_token)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._tasks.ListTasks(request, timeout=self._deadline_s)
 
     def cancel(self, task_id: str, reason: str = "") -> task_pb2.Task:
         """End a task early; one that has ended is returned unchanged."""
         request = task_pb2.CancelTaskRequest(task_id=task_id, reason=reason)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._tasks.CancelTask(request, timeout=self._deadline_s).task
 
     def answer(self, task_id: str, answer: str, *, question_id: str = "") -> task_pb2.Task:
@@ -115,7 +115,7 @@ class Client(RegistryCalls, BlobCalls):
         if not question_id:
             question_id = open_question_id(self.get(task_id))
         request = task_pb2.ProvideInputRequest(task_id=task_id, question_id=question_id, answer=answer)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._tasks.ProvideInput(request, timeout=self._deadline_s).task
 
     def watch(
@@ -134,7 +134,7 @@ class Client(RegistryCalls, BlobCalls):
         while True:
             request = task_pb2.WatchTaskRequest(task_id=task_id, after_sequence=after_sequence)
             try:
-                with _typed_errors(self._address):
+                with typed_errors(self._address):
                     for response in self._tasks.WatchTask(request, timeout=clock.left_s()):
                         connected, failures = True, 0
                         after_sequence = response.event.header.sequence
@@ -170,7 +170,7 @@ class Client(RegistryCalls, BlobCalls):
 
     def reviews(self) -> Sequence[review_pb2.Review]:
         """What waits for a person, oldest first."""
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._reviews.ListReviews(review_pb2.ListReviewsRequest(), timeout=self._deadline_s).reviews
 
     def resolve_review(
@@ -180,7 +180,7 @@ class Client(RegistryCalls, BlobCalls):
         request = review_pb2.ResolveReviewRequest(
             task_id=task_id, verdict=verdict, output_json=output_json, note=note
         )
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._reviews.ResolveReview(request, timeout=self._deadline_s).status
 
     def issue_token(
@@ -188,19 +188,11 @@ class Client(RegistryCalls, BlobCalls):
     ) -> identity_pb2.IssueCallerTokenResponse:
         """A bearer token for a person or an application; needs the role administrator."""
         request = token_request(subject, roles, lifetime)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._identities.IssueCallerToken(request, timeout=self._deadline_s)
 
     def revoke_tokens(self, subject: str, *, reason: str = "") -> identity_pb2.RevokeCallerTokensResponse:
         """Refuse what somebody was issued up to now and end their calls; needs the role administrator."""
         request = identity_pb2.RevokeCallerTokensRequest(subject=subject, reason=reason)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._identities.RevokeCallerTokens(request, timeout=self._deadline_s)
-
-
-@contextmanager
-def _typed_errors(address: Address) -> Iterator[None]:
-    try:
-        yield
-    except grpc.RpcError as error:
-        raise unreachable(address, from_rpc_error(error)) from error

@@ -5,10 +5,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
-import grpc
-
-from podium.link import DEFAULT_DEADLINE, Address, sync_channel, unreachable
-from podium.rpc_status import from_rpc_error
+from podium.client.messages import typed_errors
+from podium.link import DEFAULT_DEADLINE, Address, sync_channel
 from podium.v1 import identity_pb2, identity_pb2_grpc
 
 
@@ -77,7 +75,5 @@ class MachinesClient:
         return response
 
     def _call(self, method: Callable[..., Any], request: Any) -> Any:
-        try:
+        with typed_errors(self._address):
             return method(request, timeout=self._deadline_s)
-        except grpc.RpcError as error:
-            raise unreachable(self._address, from_rpc_error(error)) from error

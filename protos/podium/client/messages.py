@@ -1,22 +1,35 @@
-"""What both clients share: requests built from plain values, references to files, time that runs out."""
+"""What both clients share: requests built from plain values, references to files, time that runs out, errors."""
 
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+import grpc
 from google.protobuf import timestamp_pb2
 
 from podium.errors import Conflict, InvalidRequest
+from podium.link import Address, unreachable
+from podium.rpc_status import from_rpc_error
 from podium.status import Priority, task_status_name
 from podium.v1 import blob_pb2, identity_pb2, status_pb2, task_pb2
 
 MAX_BREAKS: Final = 4
 """Connections of one watch that may break without an event in between."""
 _MEDIA_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".pdf": "application/pdf"}
+
+
+@contextmanager
+def typed_errors(address: Address) -> Iterator[None]:
+    """What goes wrong with calls inside, as errors of `podium.errors` and in words about the address."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise unreachable(address, from_rpc_error(error)) from error
 
 
 class Countdown:

@@ -1,13 +1,10 @@
 """What both clients offer about agents: read one, take one in, switch and weigh it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import grpc
-
-from podium.link import Address, unreachable
-from podium.rpc_status import from_rpc_error
+from podium.client.messages import typed_errors
+from podium.link import Address
 from podium.v1 import agent_pb2, registry_pb2
 
 if TYPE_CHECKING:
@@ -26,13 +23,13 @@ class RegistryCalls:
     def agents(self, pack: str = "") -> "Sequence[agent_pb2.AgentDescription]":
         """The registered agents, sorted by name."""
         request = registry_pb2.ListAgentsRequest(pack=pack)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._registry.ListAgents(request, timeout=self._deadline_s).agents
 
     def agent(self, name: str, version: str = "") -> registry_pb2.GetAgentResponse:
         """One agent with its manifest; the serving version when none is named."""
         request = registry_pb2.GetAgentRequest(name=name, version=version)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._registry.GetAgent(request, timeout=self._deadline_s)
 
     def register_agent(
@@ -45,7 +42,7 @@ class RegistryCalls:
             Conflict: this version of it is registered already.
         """
         request = register_request(manifest, engine, model, dry_run, trial_count)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._registry.RegisterAgent(request, timeout=2 * self._deadline_s)
 
     def set_agent_enabled(
@@ -53,12 +50,12 @@ class RegistryCalls:
     ) -> "Sequence[agent_pb2.AgentDescription]":
         """Take an agent out of service or back in; every version of it as it then stands."""
         request = registry_pb2.SetAgentEnabledRequest(name=name, version=version, enabled=enabled)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._registry.SetAgentEnabled(request, timeout=self._deadline_s).agents
 
     def set_agent_weights(self, name: str, weights: Mapping[str, int]) -> "Sequence[agent_pb2.AgentDescription]":
         """Share the calls of a name among its versions, 0 to 1000 each; those not listed get none."""
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return self._registry.SetAgentWeights(weights_request(name, weights), timeout=self._deadline_s).agents
 
 
@@ -72,13 +69,13 @@ class AsyncRegistryCalls:
     async def agents(self, pack: str = "") -> "Sequence[agent_pb2.AgentDescription]":
         """The registered agents, sorted by name."""
         request = registry_pb2.ListAgentsRequest(pack=pack)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return (await self._registry.ListAgents(request, timeout=self._deadline_s)).agents
 
     async def agent(self, name: str, version: str = "") -> registry_pb2.GetAgentResponse:
         """One agent with its manifest; the serving version when none is named."""
         request = registry_pb2.GetAgentRequest(name=name, version=version)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return await self._registry.GetAgent(request, timeout=self._deadline_s)
 
     async def register_agent(
@@ -91,7 +88,7 @@ class AsyncRegistryCalls:
             Conflict: this version of it is registered already.
         """
         request = register_request(manifest, engine, model, dry_run, trial_count)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return await self._registry.RegisterAgent(request, timeout=2 * self._deadline_s)
 
     async def set_agent_enabled(
@@ -99,7 +96,7 @@ class AsyncRegistryCalls:
     ) -> "Sequence[agent_pb2.AgentDescription]":
         """Take an agent out of service or back in; every version of it as it then stands."""
         request = registry_pb2.SetAgentEnabledRequest(name=name, version=version, enabled=enabled)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return (await self._registry.SetAgentEnabled(request, timeout=self._deadline_s)).agents
 
     async def set_agent_weights(
@@ -107,7 +104,7 @@ class AsyncRegistryCalls:
     ) -> "Sequence[agent_pb2.AgentDescription]":
         """Share the calls of a name among its versions, 0 to 1000 each; those not listed get none."""
         request = weights_request(name, weights)
-        with _typed_errors(self._address):
+        with typed_errors(self._address):
             return (await self._registry.SetAgentWeights(request, timeout=self._deadline_s)).agents
 
 
@@ -124,11 +121,3 @@ def weights_request(name: str, weights: Mapping[str, int]) -> registry_pb2.SetAg
     """Weights of an agent's versions, as they travel."""
     items = [registry_pb2.VersionWeight(version=version, weight=weight) for version, weight in weights.items()]
     return registry_pb2.SetAgentWeightsRequest(name=name, weights=items)
-
-
-@contextmanager
-def _typed_errors(address: Address) -> Iterator[None]:
-    try:
-        yield
-    except grpc.RpcError as error:
-        raise unreachable(address, from_rpc_error(error)) from error
