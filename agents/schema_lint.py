@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 
 from agents.manifest_text import Finding, ManifestText, Place
+from agents.schema_growth import growth_problem
 
 MAX_PATTERNS = 200
 """In one manifest; compiling a hostile one takes up to a tenth of a second."""
@@ -34,6 +35,8 @@ def schema_findings(text: ManifestText, schema: Any, at: Place) -> Iterator[Find
         schema: The schema.
         at: Where it stands.
     """
+    if isinstance(schema, Mapping) and (problem := growth_problem(schema)):
+        yield text.finding("SCHEMA_ENTANGLED", problem, at)
     patterns = 0
     for place, part in _parts(schema, at):
         if not isinstance(part, Mapping):
