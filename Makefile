@@ -27,6 +27,7 @@ bench:
 	$(BIN)/python -m bench.runtime --quick
 	$(BIN)/python -m bench.ledger --quick
 	$(BIN)/python -m bench.link --quick
+	$(BIN)/python -m bench.blobs --quick
 	$(BIN)/python -m bench.invoice_extraction --quick
 
 # The 60 held-out invoice layouts, about three minutes.

@@ -67,7 +67,8 @@ def _send_plain(target: str, path: Path) -> None:
                 yield piece
 
     with grpc.insecure_channel(target, options=channel_options()) as channel:
-        channel.stream_unary(f"/{_SERVICE}/{_METHOD}")(pieces())
+        send: Any = channel.stream_unary(f"/{_SERVICE}/{_METHOD}")
+        send(pieces())
 
 
 async def _serve_plain(path: Path) -> None:
@@ -79,7 +80,7 @@ async def _serve_plain(path: Path) -> None:
         return b""
 
     server = grpc.aio.server()
-    handlers = {_METHOD: grpc.stream_unary_rpc_method_handler(send)}
+    handlers: dict[str, Any] = {_METHOD: grpc.stream_unary_rpc_method_handler(send)}
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_SERVICE, handlers)])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -2,7 +2,7 @@
 
     python -m bench.blobs [--quick] [--json] [--seed N]
 
-Server, client and the plain stream's server are processes of their own; the breaks are made by a proxy between them
+Server, client and the plain stream's server are processes of their own; a proxy between them makes the breaks
 (`tests.fakes.proxy`). `plain` streams the same chunks into a synced file, without hash, checksums, owners or going
 on: the ratio is what the promises cost. `copy` is a file that is copied and synced.
 """

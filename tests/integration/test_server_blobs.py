@@ -2,6 +2,8 @@
 
 import hashlib
 import random
+import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +11,12 @@ import grpc
 import pytest
 
 from podium.client import Client
+from podium.client.transfers import BlobDamaged
+from podium.errors import DataCorrupt, InvalidRequest, LimitExceeded, NotFound, PermissionDenied
 from podium.link import Address
+from podium.rpc_status import from_rpc_error
 from podium.v1 import blob_pb2, blob_pb2_grpc, task_pb2, task_pb2_grpc
-from tests.integration.server import Running
+from tests.integration.server import Running, serving
 
 CHUNK = 256 * 1024
 
@@ -75,6 +80,27 @@ def test_bytes_go_up_and_come_down_also_in_two_tries(channel: grpc.Channel) -> N
             "INVALID_ARGUMENT",
         ),
         (
+            [blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="0" * 64, size_bytes=2**64 - 1))],
+            "RESOURCE_EXHAUSTED",
+        ),
+        ([blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="A" * 64, size_bytes=1))], "INVALID_ARGUMENT"),
+        (
+            [blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="a" * 63 + "\0", size_bytes=1))],
+            "INVALID_ARGUMENT",
+        ),
+        (
+            [blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="0" * 64, size_bytes=1), data=b"xy")],
+            "INVALID_ARGUMENT",
+        ),
+        (
+            [blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="0" * 64, size_bytes=1, media_type="../x"))],
+            "INVALID_ARGUMENT",
+        ),
+        (
+            [blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="0" * 64, size_bytes=1, file_name="../a"))],
+            "INVALID_ARGUMENT",
+        ),
+        (
             [blob_pb2.UploadRequest(blob=blob_pb2.BlobRef(sha256="0" * 64, size_bytes=1, file_name="a\0b"))],
             "INVALID_ARGUMENT",
         ),
@@ -116,3 +142,94 @@ def test_a_task_may_name_what_was_uploaded_with_its_true_size(server: Running, t
         with pytest.raises(grpc.RpcError) as caught:
             task_pb2_grpc.TaskServiceStub(channel).SubmitTask(request)
         assert _code(caught) == "INVALID_ARGUMENT"
+
+
+def test_one_flipped_byte_is_refused_at_once_and_what_came_before_it_stays(channel: grpc.Channel) -> None:
+    stub = blob_pb2_grpc.BlobServiceStub(channel)
+    data = random.Random(6).randbytes(4 * CHUNK)
+    chunks = list(_chunks(data))
+    for chunk in chunks:
+        chunk.crc32 = zlib.crc32(chunk.data)
+    spoilt = bytearray(chunks[2].data)
+    spoilt[1000] ^= 1
+    chunks[2].data = bytes(spoilt)
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Upload(iter(chunks))
+    error = from_rpc_error(caught.value)
+    assert (error.code, error.field, error.retryable) == ("CHUNK_DAMAGED", "crc32", True)
+    assert stub.Stat(blob_pb2.StatRequest(sha256=_ref(data).sha256)).committed_bytes == 2 * CHUNK
+    assert stub.Upload(_chunks(data, start=2 * CHUNK)).blob == _ref(data)
+
+
+def test_an_upload_of_which_hardly_anything_comes_ends(tmp_path: Path) -> None:
+    def drips() -> Iterator[blob_pb2.UploadRequest]:
+        blob: blob_pb2.BlobRef | None = blob_pb2.BlobRef(sha256="0" * 64, size_bytes=10_000)
+        for offset in range(10_000):
+            yield blob_pb2.UploadRequest(blob=blob, offset_bytes=offset, data=b"x")
+            blob = None
+            if ended.wait(0.05):
+                return
+
+    ended = threading.Event()
+    with serving(tmp_path / "data", upload_idle_seconds=1) as server, server.channel() as channel:
+        stub = blob_pb2_grpc.BlobServiceStub(channel)
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Upload(drips())
+        ended.set()
+        assert from_rpc_error(caught.value).code == "UPLOAD_TOO_SLOW"
+        assert 0 < stub.Stat(blob_pb2.StatRequest(sha256="0" * 64)).committed_bytes < 1000
+
+
+def test_what_is_whose_over_the_wire(tmp_path: Path) -> None:
+    def token(name: str, role: str = "caller") -> Address:
+        with Client(server.tls_address()) as operator:
+            return server.tls_address(operator.issue_token(name, [role]).token)
+
+    with serving(tmp_path / "data", insecure_loopback=False, caller_blob_bytes=1000, blob_grace_hours=0) as server:  # noqa: SIM117 - the tokens come from the server
+        with Client(token("ann")) as ann, Client(token("bob")) as bob, Client(token("rita", "reviewer")) as rita:
+            blob = ann.upload_bytes(b"hers" * 100, media_type="text/plain")
+            with pytest.raises(NotFound):
+                b"".join(bob.download(blob.sha256))
+            with pytest.raises(InvalidRequest, match="not stored"):
+                bob.submit("relay the words please", attachments=[blob])
+            assert b"".join(rita.download(blob.sha256)) == b"hers" * 100
+            with pytest.raises(PermissionDenied):
+                ann.collect_garbage()
+            with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
+                ann.upload_bytes(b"x" * 601, media_type="text/plain")
+            spare = bob.upload_bytes(b"spare", media_type="text/plain")
+            ann.submit("relay the words please", attachments=[blob])
+            with Client(server.tls_address()) as operator:
+                assert operator.collect_garbage(dry_run=True).removed_count == 1
+                collected = operator.collect_garbage()
+                assert (collected.removed_count, collected.kept_bytes) == (1, 400)
+            with pytest.raises(NotFound):
+                b"".join(bob.download(spare.sha256))
+            assert b"".join(ann.download(blob.sha256)) == b"hers" * 100
+
+
+def test_a_download_lies_there_only_when_it_is_whole(server: Running, tmp_path: Path) -> None:
+    data = random.Random(7).randbytes(3 * CHUNK)
+    seen: list[tuple[int, int]] = []
+    with Client(Address.of(server.address)) as client:
+        blob = client.upload_bytes(
+            data, media_type="text/plain", progress=lambda sent, of: seen.append((sent, of))
+        )
+        assert seen[-1] == (len(data), len(data))
+        target = tmp_path / "it.bin"
+        part = tmp_path / f"it.bin.{blob.sha256[:16]}.part"
+        with pytest.raises(BlobDamaged, match="more bytes came"):
+            client.download_to(blob.sha256, target, size_bytes=CHUNK)
+        assert not target.exists()
+        for left in (data[:CHUNK], b"not its beginning", data + b"too much", b""):
+            part.write_bytes(left)
+            assert client.download_to(blob.sha256, target, size_bytes=len(data)) == len(data)
+            assert target.read_bytes() == data
+            assert not part.exists()
+        part.symlink_to(target)
+        with pytest.raises(InvalidRequest, match="cannot be written"):
+            client.download_to(blob.sha256, target)
+        stored = server.data / "blobs" / blob.sha256[:2] / blob.sha256
+        stored.write_bytes(data[:-1] + b"?")
+        with pytest.raises(DataCorrupt):
+            b"".join(client.download(blob.sha256))

@@ -21,6 +21,8 @@ MAX_FAILURES: Final = 12
 _BACKOFF = Backoff(first=timedelta(milliseconds=100), longest=timedelta(seconds=5))
 _TRIED_AGAIN = frozenset({"UPLOAD_INCOMPLETE", "UPLOAD_OFFSET_WRONG", "UPLOAD_SUPERSEDED", "CHUNK_DAMAGED"})
 _HASH_MISMATCH = "HASH_MISMATCH"
+_ON_THE_WAY = "data"
+"""Field of a chunk at fault: the next attempt may bring it whole."""
 
 Progress = Callable[[int, int], None]
 """Told how many bytes have gone or come, and of how many (0: not known). May go back after a break."""
@@ -44,6 +46,10 @@ def file_reader(file: FileIO) -> ReadAt:
 def bytes_reader(data: bytes) -> ReadAt:
     """Reads bytes in memory at any place."""
     return lambda offset_bytes, size_bytes: data[offset_bytes : offset_bytes + size_bytes]
+
+
+def _broken_on_the_way(error: PodiumError) -> bool:
+    return isinstance(error, BlobDamaged) and error.field == _ON_THE_WAY
 
 
 class Patience:
@@ -75,7 +81,7 @@ class Patience:
         elif isinstance(error, ServerUnavailable):
             if not self._connected:
                 raise error
-        elif not isinstance(error, TimeLimitExceeded | BlobDamaged) and error.code not in _TRIED_AGAIN:
+        elif not (isinstance(error, TimeLimitExceeded) or error.code in _TRIED_AGAIN or _broken_on_the_way(error)):
             raise error
         self._failures += 1
         if self._failures >= MAX_FAILURES:
@@ -150,9 +156,11 @@ class Received:
             BlobDamaged: it was damaged on the way or is not the next one.
         """
         if response.offset_bytes != self.offset_bytes:
-            raise BlobDamaged(f"a chunk begins at {response.offset_bytes}, not at {self.offset_bytes}")
+            raise BlobDamaged(
+                f"a chunk begins at {response.offset_bytes}, not at {self.offset_bytes}", field=_ON_THE_WAY
+            )
         if response.HasField("crc32") and zlib.crc32(response.data) != response.crc32:
-            raise BlobDamaged(f"the chunk at {response.offset_bytes} arrived damaged")
+            raise BlobDamaged(f"the chunk at {response.offset_bytes} arrived damaged", field=_ON_THE_WAY)
         if self._size_bytes is not None and self.offset_bytes + len(response.data) > self._size_bytes:
             raise BlobDamaged(f"more bytes came than the {self._size_bytes} that the blob has")
         self._digest.update(response.data)
