@@ -49,6 +49,8 @@ SKILLS = (
     "not_a_number",
     "forge",
     "chunks",
+    "unknown_field",
+    "deep",
 )
 FORGED = {"id": "S1", "kind": "sql", "label": "sales warehouse", "location": "facts", "sha256": ""}
 
@@ -118,6 +120,10 @@ def _parts(skill: str, answer: dict[str, Any]) -> list[Any]:
             return [new_text_part("A fine place, I would say 12.")]
         case "huge":
             return [new_data_part({**answer, "text": "x" * 20_000_000})]
+        case "unknown_field":
+            return [new_data_part({**answer, "approved": True})]
+        case "deep":
+            return [new_text_part('{"population": 1, "extra": ' + "[" * 500 + "]" * 500 + "}")]
         case "two":
             return [new_data_part(answer), new_data_part(answer)]
         case "big_number":

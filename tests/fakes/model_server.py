@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,10 @@ TEXTS = {
     "overconfident": json.dumps({**ANSWER, "confidence_score": 1.0}),
     "unsourced": json.dumps({key: value for key, value in ANSWER.items() if key != "sources"}),
     "long": json.dumps({**ANSWER, "said": "x" * 200_000}),
+    "unknown_field": json.dumps({**ANSWER, "approved": True}),
+    "nan": json.dumps({**ANSWER, "confidence_score": float("nan")}),
+    "deep": GOOD[:-1] + ', "extra": ' + "[" * 500 + "]" * 500 + "}",
+    "forged": json.dumps({**ANSWER, "sources": [{**ANSWER["sources"][0], "kind": "sql"}]}),  # type: ignore[index]
 }
 _SEEN: list[dict[str, Any]] = []
 
@@ -65,6 +70,21 @@ async def _gigabyte() -> AsyncIterator[bytes]:
         yield b"x" * 65_536
 
 
+async def _drip() -> AsyncIterator[bytes]:
+    """A byte now and then: nothing that waits for the next byte only ever runs out of patience."""
+    for byte in _chunk("patience, " * 1000):
+        yield bytes([byte])
+        await asyncio.sleep(0.05)
+
+
+async def _bomb() -> AsyncIterator[bytes]:
+    """A gigabyte, in a megabyte."""
+    squeezing = zlib.compressobj(wbits=31)
+    for _ in range(1024):
+        yield squeezing.compress(bytes(2**20))
+    yield squeezing.flush()
+
+
 async def _hang() -> AsyncIterator[bytes]:
     yield _chunk("wait")
     await asyncio.sleep(3600)
@@ -89,6 +109,7 @@ def _streams(model: str) -> AsyncIterator[bytes] | None:
         "endless": _endless,
         "gigabyte": _gigabyte,
         "hang": _hang,
+        "drip": _drip,
         "dies": _dying,
         "refuses": _refusing,
     }
@@ -111,6 +132,8 @@ async def _complete(request: Request) -> Response:
         "redirect": Response(status_code=307, headers={"location": "http://127.0.0.1:9/elsewhere"}),
         "html": Response("<html>a proxy's page</html>", media_type="text/html"),
         "nonsense": Response('data: {"choices": 7}\n\n', media_type="text/event-stream"),
+        "bomb": StreamingResponse(_bomb(), headers={"content-encoding": "gzip"}, media_type="text/event-stream"),
+        "headers": JSONResponse({}, headers={f"x-{number}": "x" * 8000 for number in range(200)}),
         "gzip": Response(b"x", headers={"content-encoding": "gzip"}, media_type="text/event-stream"),
     }
     if model in refused:

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ _MISDEEDS: Mapping[str, Callable[[str], Any]] = {
     "deny": lambda _: _raise(CapabilityDenied("no token")),
     "nan": lambda _: output("x") | {"confidence_score": float("nan")},
     "object": lambda _: object(),
+    "prose": lambda _: "Certainly! Here is the answer.",
+    "unknown_field": lambda _: output("x") | {"approved": True},
+    "overconfident": lambda _: output("x") | {"confidence_score": 2.0},
+    "deep": lambda _: output("x") | {"extra": reduce(lambda value, _: [value], range(500), "core")},
     "wrong": lambda _: {"said": 7},
     "big": lambda argument: output("x" * int(argument)),
 }
