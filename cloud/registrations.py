@@ -107,7 +107,7 @@ class Registrations:
             try:
                 registration = Registration(by=by, at=datetime.fromisoformat(at))
                 self._registry.add(_revived((name, version), manifest, sha256, registration, policy))
-            except (PodiumError, ValueError) as error:
+            except (PodiumError, ValueError, RecursionError) as error:
                 left_out.append(f"agent {name} {version} was left out: {error}")
                 _LOG.warning("agent %s %s was registered and cannot be loaded: %s", name, version, error)
         self._restore(states)

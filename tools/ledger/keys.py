@@ -70,11 +70,14 @@ class KeyIndex:
             elif form != _FORM:
                 connection.close()
                 return self._anew()
-            sequence, digest = connection.execute("SELECT sequence, hash FROM through").fetchone()
-            self.through = Head(sequence=sequence, hash=digest)
-            """The last entry that is known here."""
+            through = connection.execute("SELECT sequence, hash FROM through").fetchone()
             self.unfinished = {row[0] for row in connection.execute("SELECT sequence FROM unfinished")}
             """Entries whose redaction is on record and whose bodies may still be there."""
+            if through is None or not all(0 < one < through[0] for one in self.unfinished):
+                connection.close()
+                return self._anew()
+            self.through = Head(sequence=through[0], hash=through[1])
+            """The last entry that is known here."""
         except BaseException:
             connection.close()
             raise

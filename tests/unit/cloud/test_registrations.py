@@ -188,6 +188,15 @@ def test_a_manifest_that_was_changed_on_disk_is_left_out(tmp_path: Path) -> None
         assert desk.registry.find("echo") is None
 
 
+def test_a_manifest_nested_beyond_reading_is_left_out(tmp_path: Path) -> None:
+    with _desk(tmp_path) as desk:
+        desk.register("1.0.0")
+        desk.registrations._connection.execute("UPDATE registrations SET manifest = ?", ("[" * 100_000,))
+    with _desk(tmp_path) as desk:
+        (said,) = desk.left_out
+        assert "echo 1.0.0 was left out" in said
+
+
 def test_what_makes_no_sense_leaves_no_trace(tmp_path: Path) -> None:
     with _desk(tmp_path) as desk:
         desk.register()

@@ -1,7 +1,9 @@
 import hashlib
 import json
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,6 +72,20 @@ def test_a_key_is_recorded_once_also_after_reopening_and_without_its_index(tmp_p
     with open_ledger(tmp_path) as ledger:
         assert ledger.append({"n": 5}, key="k") == again
         assert ledger.head.sequence == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM through", "INSERT INTO unfinished VALUES (-1)", "INSERT INTO unfinished VALUES (99)"],
+)
+def test_a_key_index_that_makes_no_sense_is_made_anew(tmp_path: Path, change: str) -> None:
+    with open_ledger(tmp_path) as ledger:
+        first = ledger.append({}, key="k")
+    with sqlite3.connect(tmp_path / INDEX_FILE) as rows:
+        rows.execute(change)
+    rows.close()
+    with open_ledger(tmp_path) as ledger:
+        assert ledger.append({}, key="k") == replace(first, duplicate=True)
 
 
 def test_a_key_index_that_is_behind_catches_up(tmp_path: Path) -> None:
