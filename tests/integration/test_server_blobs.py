@@ -5,6 +5,7 @@ import random
 import threading
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -233,3 +234,11 @@ def test_a_download_lies_there_only_when_it_is_whole(server: Running, tmp_path: 
         stored.write_bytes(data[:-1] + b"?")
         with pytest.raises(DataCorrupt):
             b"".join(client.download(blob.sha256))
+
+
+def test_several_clients_that_send_one_blob_at_once_all_come_to_an_end(server: Running) -> None:
+    data = random.Random(8).randbytes(60 * CHUNK)
+    with Client(Address.of(server.address)) as client, ThreadPoolExecutor(4) as pool:
+        sending = [pool.submit(client.upload_bytes, data, media_type="text/plain") for _ in range(4)]
+        assert {done.result(60).sha256 for done in sending} == {_ref(data).sha256}
+        assert b"".join(client.download(_ref(data).sha256)) == data
