@@ -21,6 +21,7 @@ _LOG = logging.getLogger(__name__)
 FILE_NAME = "index.sqlite"
 RECOVERED = "recovered"
 """What holds every blob of an index that was lost, until it is known which tasks refer to them."""
+_BLOCK_BYTES = 4096
 _VERSION = 1
 _TABLES = """
 CREATE TABLE IF NOT EXISTS blobs (
@@ -103,9 +104,10 @@ class BlobIndex:
         return bool(self._rows("SELECT 1 FROM owners WHERE sha256 = ? AND caller = ?", (sha256, caller)))
 
     def owned_bytes(self, caller: str) -> int:
-        """How much a caller stored."""
+        """How much a caller stored; a small blob counts as the block of the disk that it takes."""
         rows = self._rows(
-            "SELECT coalesce(sum(size), 0) FROM owners JOIN blobs USING (sha256) WHERE caller = ?", (caller,)
+            "SELECT coalesce(sum(max(size, ?)), 0) FROM owners JOIN blobs USING (sha256) WHERE caller = ?",
+            (_BLOCK_BYTES, caller),
         )
         return int(rows[0][0])
 

@@ -72,16 +72,16 @@ async def test_a_task_gives_its_caller_the_right_to_read(tmp_path: Path) -> None
 
 @in_loop
 async def test_quotas_are_each_callers_own_and_are_named(tmp_path: Path) -> None:
-    world = BlobWorld(tmp_path, blob_bytes=1000, unfinished_uploads=3)
-    await world.put(b"a" * 600)
+    world = BlobWorld(tmp_path, blob_bytes=10_000, unfinished_uploads=3)
+    await world.put(b"a" * 6000)
     with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
-        await world.store.start("b" * 64, 401, ANN)
-    running = await world.store.start("b" * 64, 300, ANN)
+        await world.store.start("b" * 64, 4001, ANN)
+    running = await world.store.start("b" * 64, 3000, ANN)
     with pytest.raises(LimitExceeded, match="caller_blob_bytes"):  # what is under way counts whole
-        await world.store.start("c" * 64, 101, ANN)
+        await world.store.start("c" * 64, 1001, ANN)
     await running.close()
-    await world.put(b"a" * 600)  # hers already
-    await world.put(b"b" * 900, BOB)
+    await world.put(b"a" * 6000)  # hers already
+    await world.put(b"b" * 9000, BOB)
     uploads = [await world.store.start(f"{number:064x}", 1, ANN) for number in range(3)]
     with pytest.raises(LimitExceeded, match="caller_unfinished_uploads"):
         await world.store.start("d" * 64, 1, ANN)
@@ -90,6 +90,15 @@ async def test_quotas_are_each_callers_own_and_are_named(tmp_path: Path) -> None
     for upload in [*uploads, again]:
         await upload.close()
     await (await world.store.start("d" * 64, 1, ANN)).close()
+
+
+@in_loop
+async def test_many_tiny_blobs_count_as_the_blocks_they_take(tmp_path: Path) -> None:
+    world = BlobWorld(tmp_path, blob_bytes=10 * 4096)
+    for number in range(10):
+        await world.put(bytes([number]))
+    with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
+        await world.put(b"one more")
 
 
 @in_loop
