@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -24,7 +26,7 @@ from cloud.identity.revocation import Revocations
 from cloud.identity.store import IdentityStore
 from cloud.services.identity import IdentityService
 from cloud.settings import Settings
-from cloud.tls import ServerIdentity, given_identity, local_identity, names_in
+from cloud.tls import ServerIdentity, Shown, given_identity, local_identity, names_in
 from podium.errors import PodiumError
 from podium.link.certificates import CertificateRevoked
 from podium.v1 import identity_pb2_grpc
@@ -38,9 +40,9 @@ STORE = "identity.sqlite"
 class Machines:
     """What a server knows about its machines, and what it shows at its two ports."""
 
-    front: ServerIdentity | None
+    front: Shown | None
     """Shown at the port for callers; None in clear."""
-    back: ServerIdentity | None
+    back: Shown | None
     """Shown at the port for machines; None when there is none."""
     ca_file: Path | None
     """What callers trust the server by; None in clear, or when the operator did not say."""
@@ -59,18 +61,19 @@ class Machines:
             TlsFilesUnusable: certificates or keys are damaged or do not belong together.
             DatabaseCorrupt, InternalError: the records cannot be used.
         """
-        folder = settings.data / "tls"
         # Also without TLS: a token made now is for the server that runs on this directory later.
-        authority = Authority.load_or_make(folder, clock())
-        front = back = None
+        authority = Authority.load_or_make(settings.data / "tls", clock())
+        front: Shown | None = None
+        back: Shown | None = None
         if not settings.insecure_loopback:
-            given = None
+            names = _names(settings)
             if settings.tls_certificate is not None and settings.tls_key is not None:
-                given = given_identity(settings.tls_certificate, settings.tls_key, settings.tls_ca)
-            names = _names(settings) + (names_in(given) if given is not None else ())
-            local = local_identity(folder, host_names=names, clock=clock)
-            front = given or local
-            back = local if settings.machines_listen else None
+                look = partial(given_identity, settings.tls_certificate, settings.tls_key, settings.tls_ca)
+                front = Shown(look)
+                names += names_in(front.now)
+            local = _local(authority, names, clock)
+            front = front or Shown(local)
+            back = Shown(local) if settings.machines_listen else None
         store = IdentityStore(settings.data / STORE)
         try:
             revocations = Revocations(store, clock=clock)
@@ -93,7 +96,7 @@ class Machines:
         return cls(
             front=front,
             back=back,
-            ca_file=front.ca_file if front is not None else None,
+            ca_file=front.now.ca_file if front is not None else None,
             desk=desk,
             hosts=HostAccess(authority, revocations, clock=clock),
             revocations=revocations,
@@ -165,6 +168,19 @@ class Machines:
             self.revocations.flush()
         finally:
             self.store.close()
+
+
+def _local(
+    authority: Authority, names: tuple[str, ...], clock: Callable[[], datetime]
+) -> Callable[[], ServerIdentity]:
+    """How the certificate of ours is looked at, which makes it anew in good time; both ports ask."""
+    one_at_a_time = threading.Lock()
+
+    def look() -> ServerIdentity:
+        with one_at_a_time:
+            return local_identity(authority, host_names=names, now=clock())
+
+    return look
 
 
 def _names(settings: Settings) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from cloud.tls import ServerIdentity
+from cloud.tls import ServerIdentity, Shown
 from podium.errors import ServerUnavailable
 from podium.link import MAX_MESSAGE_BYTES
 from tools.ledger.errors import storage_error
@@ -54,15 +54,13 @@ def grpc_server(interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.
     return grpc.aio.server(interceptors=interceptors, options=options)
 
 
-def listen(
-    server: grpc.aio.Server, wanted: str, identity: ServerIdentity | None, *, machines_ca: bytes | None = None
-) -> str:
+def listen(server: grpc.aio.Server, wanted: str, shown: Shown | None, *, machines_ca: bytes | None = None) -> str:
     """Open a port; HOST:PORT with the port that is really listened on.
 
     Args:
         server: not started yet.
         wanted: HOST:PORT.
-        identity: what the server shows; None listens in clear.
+        shown: what the server shows, asked at every connection; None listens in clear.
         machines_ca: for the port for machines: the authority that must have signed the certificate of whoever
             connects. gRPC cannot make that optional, so callers with tokens have a port of their own.
 
@@ -70,20 +68,33 @@ def listen(
         AddressUnavailable: the address is taken or not of this machine.
     """
     try:
-        if identity is None:
+        if shown is None:
             port = server.add_insecure_port(wanted)
         else:
-            pair = (identity.key_pem, identity.certificate_pem)
-            credentials = grpc.ssl_server_credentials(
-                [pair], root_certificates=machines_ca, require_client_auth=machines_ca is not None
-            )
-            port = server.add_secure_port(wanted, credentials)
+            port = server.add_secure_port(wanted, _credentials(shown, machines_ca))
     except RuntimeError as error:
         advice = "Choose another with the setting listen_machines; off takes no machines." if machines_ca else ""
         raise AddressUnavailable(
             f"cannot listen on {wanted}: it is taken or not of this machine", next_step=advice
         ) from error
     return f"{wanted.rpartition(':')[0]}:{port}"
+
+
+def _credentials(shown: Shown, machines_ca: bytes | None) -> grpc.ServerCredentials:
+    def configuration(identity: ServerIdentity) -> Any:
+        return grpc.ssl_server_certificate_configuration(
+            [(identity.key_pem, identity.certificate_pem)], root_certificates=machines_ca
+        )
+
+    def newer() -> Any:
+        """Called by gRPC before each handshake, on its threads; None keeps what there is."""
+        found = shown.newer()
+        return configuration(found) if found is not None else None
+
+    credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
+        configuration(shown.now), newer, require_client_authentication=machines_ca is not None
+    )
+    return credentials
 
 
 def add_health_and_reflection(server: grpc.aio.Server) -> Any:

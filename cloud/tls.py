@@ -5,6 +5,9 @@ own sets `tls_certificate` and `tls_key`, for the port for callers; machines are
 local authority, because that is whom they trust.
 """
 
+import logging
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,8 +19,20 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from cloud.identity.authority import RENEW_SERVER_BEFORE, Authority, alternative_names
 from cloud.identity.files import TlsFilesUnusable, any_key_from, certificate_from, key_pem, read, write
+from podium.errors import PodiumError
 
-__all__ = ["ServerIdentity", "TlsFilesUnusable", "given_identity", "local_identity", "names_in"]
+__all__ = [
+    "ServerIdentity",
+    "Shown",
+    "TlsFilesUnusable",
+    "given_identity",
+    "local_identity",
+    "names_in",
+]
+
+_LOG = logging.getLogger(__name__)
+
+_LOOKED_AT_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +44,49 @@ class ServerIdentity:
     key_pem: bytes
     ca_file: Path | None
     """What a client needs; None when the certificate is the operator's own and nobody said whose."""
+
+
+class Shown:
+    """What a port shows at this moment. Safe to ask from threads.
+
+    An operator's files that were exchanged, and a certificate of ours that was made anew, count without a restart.
+    """
+
+    def __init__(
+        self, look: Callable[[], ServerIdentity], *, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Look for the first time.
+
+        Args:
+            look: says what is to be shown, e.g. reads files; asked again once a minute at most.
+            clock_s: a clock that never goes back.
+
+        Raises:
+            TlsFilesUnusable: what is there cannot be shown.
+        """
+        self._look = look
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._looked_s = clock_s()
+        self.now = look()
+        """As of the last look."""
+
+    def newer(self) -> ServerIdentity | None:
+        """What is to be shown from now on; None for what was shown before, also where the new cannot be used."""
+        with self._lock:
+            if self._clock_s() - self._looked_s < _LOOKED_AT_EVERY_S:
+                return None
+            self._looked_s = self._clock_s()
+            try:
+                found = self._look()
+            except PodiumError as error:
+                _LOG.warning("the server goes on with its certificate as it was: %s %s", error.code, error.message)
+                return None
+            if found == self.now:
+                return None
+            self.now = found
+            _LOG.info("the server shows another certificate from now on")
+            return found
 
 
 def given_identity(certificate: Path, key: Path, ca: Path | None = None) -> ServerIdentity:
@@ -51,22 +109,23 @@ def given_identity(certificate: Path, key: Path, ca: Path | None = None) -> Serv
     return ServerIdentity(certificate_pem=certificate_pem, key_pem=private_pem, ca_file=ca)
 
 
-def local_identity(folder: Path, *, host_names: tuple[str, ...], clock: Callable[[], datetime]) -> ServerIdentity:
-    """A certificate of the local authority for these names, made or renewed where needed.
+def local_identity(authority: Authority, *, host_names: tuple[str, ...], now: datetime) -> ServerIdentity:
+    """A certificate of this authority for these names, beside its own; made or renewed where needed.
 
     Args:
-        folder: where the files lie; made when it is not there.
+        authority: signs.
         host_names: DNS names and IP addresses that clients will use.
-        clock: decides whether a certificate still has 400 days.
+        now: decides whether a certificate still has 400 days.
 
     Raises:
         TlsFilesUnusable: files of an earlier start are damaged or partly missing.
+        StorageFull, InternalError: a new one cannot be written.
     """
-    authority = Authority.load_or_make(folder, clock())
+    folder = authority.ca_file.parent
     certificate_file, key_file = folder / "server.pem", folder / "server.key"
-    if not _usable(certificate_file, key_file, authority, host_names, clock()):
+    if not _usable(certificate_file, key_file, authority, host_names, now):
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = authority.server_certificate(key.public_key(), host_names, clock())
+        certificate = authority.server_certificate(key.public_key(), host_names, now)
         # The certificate goes first, so that a crash in between leaves no certificate with another's key.
         certificate_file.unlink(missing_ok=True)
         write(key_file, key_pem(key), mode=0o600)

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -174,12 +175,12 @@ async def _mcp_http(callers: "Callers", listener: "Listener", *, as_json: bool) 
 async def _a2a(callers: "Callers", listener: "Listener", grpc_wanted: str, host: str, *, as_json: bool) -> None:
     from cloud.gateways.a2a_serving import SkillBook, grpc_application, http_application, interfaces
     from cloud.gateways.http import bound, serve
-    from cloud.tls import given_identity
+    from cloud.tls import Shown, given_identity
 
-    identity = None
+    shown = None
     if listener.certificate is not None and listener.key is not None:
-        identity = given_identity(listener.certificate, listener.key)
-    grpc_front, grpc_port = grpc_application(callers, grpc_wanted, identity)
+        shown = Shown(partial(given_identity, listener.certificate, listener.key))
+    grpc_front, grpc_port = grpc_application(callers, grpc_wanted, shown)
     with bound(listener) as (listening, port):
         book = SkillBook(callers, interfaces(listener, port, grpc_port, host))
         app_ = http_application(callers, book, local=listener.local)

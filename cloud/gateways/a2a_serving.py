@@ -18,7 +18,7 @@ from cloud.gateways.a2a_tasks import podium_card
 from cloud.gateways.callers import Callers
 from cloud.gateways.http import Application, Guard, Listener
 from cloud.serving import grpc_server, listen
-from cloud.tls import ServerIdentity
+from cloud.tls import Shown
 from podium.errors import PodiumError
 from podium.v1 import agent_pb2
 
@@ -100,9 +100,7 @@ def http_application(callers: Callers, book: SkillBook, *, local: bool) -> Appli
     )
 
 
-def grpc_application(
-    callers: Callers, wanted: str, identity: ServerIdentity | None
-) -> tuple[grpc.aio.Server, int]:
+def grpc_application(callers: Callers, wanted: str, shown: Shown | None) -> tuple[grpc.aio.Server, int]:
     """The gRPC server, not yet started, and its port.
 
     Raises:
@@ -111,7 +109,7 @@ def grpc_application(
     server = grpc_server([_GrpcGuard(callers)])
     add: Callable[..., None] = a2a_pb2_grpc.add_A2AServiceServicer_to_server
     add(GrpcHandler(A2aGateway(callers)), server)
-    return server, int(listen(server, wanted, identity).rpartition(":")[2])
+    return server, int(listen(server, wanted, shown).rpartition(":")[2])
 
 
 class _GrpcGuard(grpc.aio.ServerInterceptor):

@@ -166,7 +166,7 @@ class ServerNotTrusted(ServerUnavailable):
         if "certificate has expired" in error.message or "not yet valid" in error.message:
             return cls(
                 f"the certificate of {target} is past or before its time by this machine's clock",
-                next_step="Set this machine's clock; if it is right, restart the server, which renews its own.",
+                next_step="Set this machine's clock; if it is right, have the server's certificate renewed.",
                 evidence=evidence,
             )
         if "Hostname mismatch" in error.message or "Hostname Verification" in error.message:

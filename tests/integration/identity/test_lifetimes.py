@@ -2,13 +2,16 @@
 
 import asyncio
 import shutil
+import ssl
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
+from cloud import tls
 from podium.errors import PodiumError
 from podium.identity.enrolling import renew
 from podium.link import Address, MachineIdentity
@@ -230,3 +233,35 @@ def test_a_server_whose_clock_was_a_year_ahead_is_trusted_and_trusts_afterwards(
         renew(pi, clock=now)
         with Stream.of(pi) as stream:
             stream.welcome()
+
+
+def test_a_server_that_runs_for_years_renews_its_own_certificate_at_both_ports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "_LOOKED_AT_EVERY_S", 0.0)
+    passed = timedelta(0)
+
+    def clock() -> datetime:
+        return now() + passed
+
+    def shown(server: Running) -> list[str]:
+        """What each port shows."""
+        addresses = (server.address, server.app.machines_address)
+        return [
+            ssl.get_server_certificate((host, int(port)), timeout=20)
+            for host, _, port in (address.rpartition(":") for address in addresses)
+        ]
+
+    with tls_serving(tmp_path / "data", clock=clock) as server:
+        first = shown(server)
+        assert first[0] == first[1]
+        assert shown(server) == first
+        passed = timedelta(days=500)
+        second = shown(server)
+        assert second[0] == second[1] != first[0]
+        renewed = x509.load_pem_x509_certificate(second[0].encode())
+        assert renewed.not_valid_after_utc > clock() + timedelta(days=400)
+        passed = timedelta(0)
+        enrolled(server, tmp_path / "pi")
+        with Stream.of(tmp_path / "pi") as stream:
+            stream.welcome()  # TLS still asks for a certificate here, and takes this one

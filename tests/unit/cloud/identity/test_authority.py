@@ -29,10 +29,10 @@ def trusted(authority: x509.Certificate, server: x509.Certificate, moment: datet
 
 
 def test_a_device_trusts_the_server_whatever_year_its_clock_says(tmp_path: Path) -> None:
-    identity = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    identity = local_identity(Authority.load_or_make(tmp_path, NOW), host_names=NAMES, now=NOW)
     # At its worst: the server was started again just before it would have made a new certificate.
     late = NOW + timedelta(days=399)
-    assert local_identity(tmp_path, host_names=NAMES, clock=lambda: late) == identity
+    assert local_identity(Authority.load_or_make(tmp_path, late), host_names=NAMES, now=late) == identity
     server = x509.load_pem_x509_certificate(identity.certificate_pem)
     authority = x509.load_pem_x509_certificate((tmp_path / "ca.pem").read_bytes())
     for moment in (
@@ -84,17 +84,17 @@ def test_keys_that_do_not_fit_are_told(tmp_path: Path) -> None:
 
 
 def test_a_crash_between_key_and_certificate_is_mended(tmp_path: Path) -> None:
-    first = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    first = local_identity(Authority.load_or_make(tmp_path, NOW), host_names=NAMES, now=NOW)
     (tmp_path / "server.pem").unlink()
-    again = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    again = local_identity(Authority.load_or_make(tmp_path, NOW), host_names=NAMES, now=NOW)
     assert again.certificate_pem != first.certificate_pem
     (tmp_path / "server.key").write_bytes(first.key_pem)
-    mended = local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    mended = local_identity(Authority.load_or_make(tmp_path, NOW), host_names=NAMES, now=NOW)
     assert mended.key_pem not in (first.key_pem, again.key_pem)
 
 
 def test_an_operators_certificate_gives_its_names_and_its_authority(tmp_path: Path) -> None:
-    local_identity(tmp_path, host_names=NAMES, clock=lambda: NOW)
+    local_identity(Authority.load_or_make(tmp_path, NOW), host_names=NAMES, now=NOW)
     given = given_identity(tmp_path / "server.pem", tmp_path / "server.key", tmp_path / "ca.pem")
     assert given.ca_file == tmp_path / "ca.pem"
     assert set(names_in(given)) == set(NAMES)
