@@ -33,7 +33,6 @@ def test_an_authority_and_a_certificate_are_made_once(tmp_path: Path) -> None:
 
 def test_a_tls_library_accepts_the_chain(tmp_path: Path) -> None:
     identity = certified(tmp_path, datetime.now(UTC))
-    )
     client = ssl.create_default_context(cafile=str(identity.ca_file))
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
