@@ -222,7 +222,8 @@ def test_a_black_hole_that_opens_during_a_call_is_noticed(tmp_path: Path) -> Non
             await ask(engine, call(agent))
             await ask(engine, call(agent))
             running = [asyncio.create_task(ask(engine, call(agent, "sleep:1", limit_s=3))) for _ in range(2)]
-            await asyncio.sleep(0.2)  # both are on their way, one through the proxy
+            # Both are on their way, one through the proxy.
+            await eventually(lambda: sum(one.in_flight for one in engine._endpoints.values()) == 2)
             proxy.break_with(Fault.BLACK_HOLE)
             outcomes = await asyncio.gather(*running, return_exceptions=True)
             (lost,) = [one for one in outcomes if isinstance(one, BaseException)]
