@@ -12,7 +12,9 @@ from podium.errors import PodiumError
 from tests.integration.identity.ground import enrolled
 from tests.integration.server import serving
 
-_HEALED = frozenset({"audit/keys.sqlite", "operator.token", "server.lock", "audit/ledger.lock"})
+_HEALED = frozenset(
+    {"audit/keys.sqlite", "blobs/index.sqlite", "operator.token", "server.lock", "audit/ledger.lock"}
+)
 """Made anew from what is elsewhere, or only locked."""
 
 

@@ -76,7 +76,7 @@ class Callers:
         """A token signed with the server's own key, with other claims."""
         now = time.time()
         claims = {"iss": "podium", "aud": "podium", "sub": "mallory", "roles": ["administrator"]}
-        claims |= {"iat": now, "exp": now + 600, "jti": "x"} | changes
+        claims |= {"iat": now, "exp": now + 600, "jti": "x", "epoch": ""} | changes
         return jwt.encode({"alg": "ES256"}, claims, self.key(), algorithms=["ES256"])
 
     def unsigned(self) -> str:
