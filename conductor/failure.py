@@ -25,7 +25,7 @@ from podium.errors import (
     PodiumError,
     ServerUnavailable,
 )
-from podium.v1 import result_pb2, status_pb2
+from podium.v1 import status_pb2
 
 _HARMLESS = (InputContractBroken, CapabilityDenied, DeviceOffline)
 """Errors raised before the agent acts: a write certainly did not happen (but see `DeviceLost`)."""
@@ -123,17 +123,6 @@ def give_up(policy: FailurePolicy, *, level: int = 2) -> Decision:
     if policy.reviewers:
         return Decision(recovery=status_pb2.RECOVERY_REVIEW, level=level, reason="a person has to settle the step")
     return Decision(recovery=status_pb2.RECOVERY_FAIL, reason="nobody is there to settle the step")
-
-
-def error_detail(error: PodiumError, *, agent: str = "") -> result_pb2.ErrorDetail:
-    """An error as events keep it: bounded, because devices and agents elsewhere write all of it."""
-    return result_pb2.ErrorDetail(
-        code=error.code,
-        message=error.message[:2000],
-        next_step=error.next_step[:1000],
-        evidence=[item[:500] for item in error.evidence[:20]],
-        agent=agent or error.agent,
-    )
 
 
 def _retry(step: StepProgress, error: PodiumError, policy: FailurePolicy) -> Decision:

@@ -2,11 +2,11 @@
 
 from conductor.assemble import assemble
 from conductor.errors import ReviewRejected
-from conductor.failure import error_detail
 from conductor.journal import Journal
 from conductor.reward import compute_reward
 from conductor.wiring import Wiring
 from podium.errors import InternalError, PodiumError
+from podium.rpc_status import error_detail
 from podium.v1 import event_pb2, result_pb2, status_pb2
 
 

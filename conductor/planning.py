@@ -5,7 +5,7 @@ from functools import partial
 
 from conductor.clarifying import asks_caller, clarify_plan
 from conductor.errors import NoPlan, TooManyQuestions
-from conductor.failure import error_detail, give_up
+from conductor.failure import give_up
 from conductor.finishing import Finisher
 from conductor.journal import Journal
 from conductor.keeping import kept_steps, may_be_kept
@@ -17,6 +17,7 @@ from conductor.verify import PlanRejected, VerifiedPlan, verified
 from conductor.versions import agent_of_task
 from conductor.wiring import Wiring
 from podium.errors import CapabilityExpired, PodiumError
+from podium.rpc_status import error_detail
 from podium.telemetry import span
 from podium.v1 import event_pb2, status_pb2
 

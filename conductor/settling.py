@@ -13,7 +13,7 @@ from conductor.candidates import ranked_candidates, substituted
 from conductor.checking import CheckedOutput
 from conductor.clarifying import asks_caller, mentions, question_of
 from conductor.errors import AnchorDrift
-from conductor.failure import Decision, error_detail, on_failure
+from conductor.failure import Decision, on_failure
 from conductor.finishing import Finisher
 from conductor.handover import agreements_of, out_of_turns
 from conductor.journal import Journal, timestamp_of
@@ -24,6 +24,7 @@ from conductor.verify import verify
 from conductor.versions import agent_of_task
 from conductor.wiring import Wiring
 from podium.errors import OutputContractBroken, PodiumError
+from podium.rpc_status import error_detail
 from podium.v1 import event_pb2, status_pb2
 
 

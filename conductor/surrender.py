@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from conductor.bus import Durability, EventBus
-from conductor.failure import error_detail
 from conductor.journal import SCHEMA_VERSION, timestamp_of
 from podium.errors import PodiumError
+from podium.rpc_status import error_detail
 from podium.v1 import event_pb2, status_pb2
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from edge.work import Work
 from podium.errors import LimitExceeded, PodiumError
 from podium.link import MAX_MESSAGE_BYTES
+from podium.rpc_status import error_detail
 from podium.v1 import edge_pb2, result_pb2
 
 StepHandler = Callable[[edge_pb2.StepRequest], Awaitable[bytes]]
@@ -69,7 +70,7 @@ class Steps:
                 raise LimitExceeded(f"the output has {len(output)} bytes; {MAX_PART_BYTES} can be sent")
             result.output_json = output
         except PodiumError as error:
-            result.error.CopyFrom(_detail(error))
+            result.error.CopyFrom(error_detail(error))
         except TimeoutError:
             result.error.CopyFrom(
                 result_pb2.ErrorDetail(
@@ -86,13 +87,3 @@ class Steps:
         took = Work(start=start, duration=timedelta(seconds=time.perf_counter() - begun_s))
         result.work.CopyFrom(took.to_message(timedelta(0)))
         self._answer(result)
-
-
-def _detail(error: PodiumError) -> result_pb2.ErrorDetail:
-    return result_pb2.ErrorDetail(
-        code=error.code,
-        message=error.message,
-        next_step=error.next_step,
-        evidence=error.evidence,
-        agent=error.agent,
-    )

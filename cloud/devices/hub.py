@@ -38,8 +38,9 @@ from podium.errors import (
 from podium.link import MAX_MESSAGE_BYTES
 from podium.link.inbox import IdentityShared, Inbox, InboxSession, InboxStore
 from podium.link.liveness import DEFAULT_HEARTBEATS, Heartbeats, Patience
+from podium.rpc_status import error_detail
 from podium.telemetry import current, named, parsed
-from podium.v1 import edge_pb2, result_pb2
+from podium.v1 import edge_pb2
 
 _LOG = logging.getLogger(__name__)
 
@@ -298,7 +299,7 @@ class DeviceHub:
                 raise  # not acknowledged: the device keeps it and sends it again
             # Refused for good and told so: sending it for ever would block everything behind it.
             _LOG.warning("device %s: observation refused: %s (%s)", named(device_id), error.code, error.field)
-            outcome.error.CopyFrom(_detail(error))
+            outcome.error.CopyFrom(error_detail(error))
         return outcome
 
     def _settle(self, device: _Device, result: edge_pb2.StepResult) -> None:
@@ -336,13 +337,3 @@ def _output(result: edge_pb2.StepResult, agent: str) -> Any:
         kind = AgentCrashed
     message = detail.message if kind.code == detail.code else f"{detail.code}: {detail.message}"
     raise kind(message, next_step=detail.next_step, evidence=tuple(detail.evidence), agent=agent)
-
-
-def _detail(error: PodiumError) -> result_pb2.ErrorDetail:
-    return result_pb2.ErrorDetail(
-        code=error.code,
-        message=error.message,
-        next_step=error.next_step,
-        evidence=error.evidence,
-        agent=error.agent,
-    )

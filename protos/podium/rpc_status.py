@@ -29,6 +29,7 @@ from podium.errors import (
     VersionConflict,
     catalogue,
 )
+from podium.v1 import result_pb2
 
 DOMAIN = "podium"
 MAX_STATUS_BYTES = 4096
@@ -127,6 +128,22 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
         agent=info.metadata.get("agent", ""),
         field=field,
         retry_after=retry.retry_delay.ToTimedelta() if retry.HasField("retry_delay") else None,
+    )
+
+
+def error_detail(error: PodiumError, *, agent: str = "") -> result_pb2.ErrorDetail:
+    """An error inside a message or an event: bounded, because devices and agents elsewhere write all of it.
+
+    Args:
+        error: what happened.
+        agent: at fault; the error's own when empty.
+    """
+    return result_pb2.ErrorDetail(
+        code=error.code,
+        message=error.message[:2000],
+        next_step=error.next_step[:1000],
+        evidence=[item[:500] for item in error.evidence[:20]],
+        agent=agent or error.agent,
     )
 
 

@@ -256,6 +256,23 @@ def test_an_error_of_a_step_travels_as_what_it_is():
     asyncio.run(scenario())
 
 
+def test_an_error_that_says_too_much_is_cut_and_does_not_end_the_connection():
+    step = edge_pb2.StepRequest(task_id="t", step=0, attempt=1, agent="page_reread", input_json=b"{}")
+
+    async def handle(request):
+        raise InvalidRequest("x" * 5_000_000, evidence=["y" * 5_000_000] * 2)
+
+    async def scenario():
+        cloud = ScriptedCloud(steps=[step])
+        async with linked(cloud, handle):
+            result = await _within(cloud.results.get())
+        assert result.error.code == "INVALID_REQUEST"
+        assert result.error.message == "x" * 2000
+        assert len(cloud.hellos) == 1
+
+    asyncio.run(scenario())
+
+
 def test_a_step_past_its_time_limit_is_a_timeout():
     step = edge_pb2.StepRequest(task_id="t", step=0, attempt=1, agent="page_reread", input_json=b"{}")
     step.time_limit.FromMilliseconds(50)
