@@ -230,7 +230,9 @@ def _check(
             x509.UniformResourceIdentifier
         )
         fits = fits and format(certificate.serial_number, "x") == response.identity.serial
-    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        # Also whether its times are any: they are written down only afterwards.
+        fits = fits and _moment(response.identity.issue_time) < _moment(response.identity.expire_time)
+    except (ValueError, TypeError, OverflowError, InvalidSignature, x509.ExtensionNotFound):
         fits = False
     if not fits:
         raise DataCorrupt(
