@@ -72,7 +72,7 @@ class Access:
                 open_tasks=settings.caller_open_tasks,
                 submits_per_minute=settings.caller_submits_per_minute,
                 streams=settings.caller_streams,
-                blob_bytes=settings.caller_blob_bytes,
+                blob_bytes=settings.caller_daily_blob_bytes,
                 unfinished_uploads=settings.caller_unfinished_uploads,
             ),
             monotonic_s=time.monotonic,

@@ -101,7 +101,9 @@ class Settings(BaseModel):
         600, ge=0, description="tasks one caller may hand in within a minute; 0: any number"
     )
     caller_streams: int = Field(100, ge=0, description="streams one caller may have open; 0: any number")
-    caller_blob_bytes: int = Field(2 * 2**30, ge=0, description="blobs of one caller together; 0: any size")
+    caller_daily_blob_bytes: int = Field(
+        2 * 2**30, ge=0, description="what one caller may upload within a day; 0: any size"
+    )
     caller_unfinished_uploads: int = Field(
         100, ge=0, description="uploads of one caller that run or broke off; 0: any number"
     )

@@ -90,7 +90,7 @@ class Quotas:
 
         Args:
             principal: the caller.
-            stored_bytes: what it has stored already.
+            stored_bytes: what it has stored in the last day.
             new_bytes: what it is about to store.
 
         Raises:
@@ -99,9 +99,9 @@ class Quotas:
         allowed = self._quotas.blob_bytes
         if principal.kind != "local" and allowed and stored_bytes + new_bytes > allowed:
             raise LimitExceeded(
-                f"{principal.caller} stores {stored_bytes} bytes and would store {new_bytes} more;"
-                f" the quota caller_blob_bytes allows {allowed}",
-                next_step="The operator sets the quota, or removes blobs that nobody refers to any more.",
+                f"{principal.caller} stored {stored_bytes} bytes within a day and would store {new_bytes} more;"
+                f" the quota caller_daily_blob_bytes allows {allowed}",
+                next_step="Send it later, when older uploads are a day old; the operator sets the quota.",
             )
 
     def check_unfinished_uploads(self, principal: Principal, unfinished: int) -> None:

@@ -103,11 +103,12 @@ class BlobIndex:
         """Whether a caller stored a blob."""
         return bool(self._rows("SELECT 1 FROM owners WHERE sha256 = ? AND caller = ?", (sha256, caller)))
 
-    def owned_bytes(self, caller: str) -> int:
-        """How much a caller stored; a small blob counts as the block of the disk that it takes."""
+    def bytes_stored_since(self, since_s: float, caller: str) -> int:
+        """How much a caller stored from a moment on; a small blob counts as the block of disk that it takes."""
         rows = self._rows(
-            "SELECT coalesce(sum(max(size, ?)), 0) FROM owners JOIN blobs USING (sha256) WHERE caller = ?",
-            (_BLOCK_BYTES, caller),
+            "SELECT coalesce(sum(max(size, ?)), 0) FROM owners JOIN blobs USING (sha256)"
+            " WHERE caller = ? AND created >= ?",
+            (_BLOCK_BYTES, caller, since_s),
         )
         return int(rows[0][0])
 

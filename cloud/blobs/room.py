@@ -50,22 +50,22 @@ class Room:
                 field="blob.size_bytes",
             )
 
-    def check_share(self, principal: Principal, owned_bytes: int, size_bytes: int) -> None:
+    def check_share(self, principal: Principal, stored_bytes: int, size_bytes: int) -> None:
         """Let a caller own one more blob that is stored already, or not.
 
         Raises:
-            LimitExceeded: it would own too much.
+            LimitExceeded: it would have stored too much today.
         """
-        used_bytes = owned_bytes + sum(self._under_way(principal, but="").values())
+        used_bytes = stored_bytes + sum(self._under_way(principal, but="").values())
         self._quotas.check_blob_bytes(principal, used_bytes, size_bytes)
 
-    def check_upload(self, name: str, principal: Principal, owned_bytes: int, size_bytes: int) -> None:
+    def check_upload(self, name: str, principal: Principal, stored_bytes: int, size_bytes: int) -> None:
         """Let an upload begin or go on, or not.
 
         Args:
             name: of its file.
             principal: whose it is.
-            owned_bytes: what they store already.
+            stored_bytes: what they stored in the last day.
             size_bytes: of the blob.
 
         Raises:
@@ -73,7 +73,7 @@ class Room:
         """
         mine = self._under_way(principal, but=name)
         self._quotas.check_unfinished_uploads(principal, len(mine))
-        self._quotas.check_blob_bytes(principal, owned_bytes + sum(mine.values()), size_bytes)
+        self._quotas.check_blob_bytes(principal, stored_bytes + sum(mine.values()), size_bytes)
         others = sum(size for other, size in self.reserved.items() if other != name)
         if self.stored_bytes + others + size_bytes > self._limits.all_bytes:
             raise LimitExceeded(

@@ -24,6 +24,7 @@ from podium.errors import DataCorrupt, InvalidRequest, NotFound
 _LOG = logging.getLogger(__name__)
 
 _ABANDONED_AFTER = timedelta(days=1)
+_QUOTA_PERIOD = timedelta(days=1)
 _REMEMBERED_HASHES = 1000
 _BATCH = 100
 _BOOT = "boot"
@@ -277,7 +278,7 @@ class BlobStore:
             file = None
             self._own(sha256, stored, size_bytes, principal, media)
         else:
-            self._room.check_upload(name, principal, self._index.owned_bytes(principal.caller), size_bytes)
+            self._room.check_upload(name, principal, self._stored_today(principal), size_bytes)
             file = self._files.open_partial(name)
             self._room.reserved[name] = size_bytes
         upload = Upload(
@@ -287,6 +288,12 @@ class BlobStore:
             self._live[name] = upload
         return upload
 
+    def _stored_today(self, principal: Principal) -> int:
+        # What a task refers to stays as long as the task's log: a quota on all of it would run out for good, and
+        # with it what a device sees.
+        since = self._clock() - _QUOTA_PERIOD
+        return self._index.bytes_stored_since(since.timestamp(), principal.caller)
+
     def _own(self, sha256: str, stored: int, size_bytes: int, principal: Principal, media: str) -> None:
         """Make a caller that may read a blob anyhow one of its owners."""
         if stored != size_bytes:
@@ -294,7 +301,7 @@ class BlobStore:
                 f"the blob {sha256} has {stored} bytes, not {size_bytes}", field="blob.size_bytes"
             )
         if not self._index.owns(sha256, principal.caller):
-            self._room.check_share(principal, self._index.owned_bytes(principal.caller), size_bytes)
+            self._room.check_share(principal, self._stored_today(principal), size_bytes)
         now_s = self._clock().timestamp()
         self._index.add(sha256, size_bytes=stored, media=media, caller=principal.caller, now_s=now_s)
 

@@ -186,7 +186,7 @@ def test_what_is_whose_over_the_wire(tmp_path: Path) -> None:
         with Client(server.tls_address()) as operator:
             return server.tls_address(operator.issue_token(name, [role]).token)
 
-    with serving(tmp_path / "data", insecure_loopback=False, caller_blob_bytes=1000, blob_grace_hours=0) as server:  # noqa: SIM117 - the tokens come from the server
+    with serving(tmp_path / "data", insecure_loopback=False, caller_daily_blob_bytes=1000, blob_grace_hours=0) as server:  # noqa: SIM117 - the tokens come from the server
         with Client(token("ann")) as ann, Client(token("bob")) as bob, Client(token("rita", "reviewer")) as rita:
             blob = ann.upload_bytes(b"hers" * 100, media_type="text/plain")
             with pytest.raises(NotFound):
@@ -196,7 +196,7 @@ def test_what_is_whose_over_the_wire(tmp_path: Path) -> None:
             assert b"".join(rita.download(blob.sha256)) == b"hers" * 100
             with pytest.raises(PermissionDenied):
                 ann.collect_garbage()
-            with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
+            with pytest.raises(LimitExceeded, match="caller_daily_blob_bytes"):
                 ann.upload_bytes(b"x" * 601, media_type="text/plain")
             spare = bob.upload_bytes(b"spare", media_type="text/plain")
             ann.submit("relay the words please", attachments=[blob])

@@ -74,10 +74,10 @@ async def test_a_task_gives_its_caller_the_right_to_read(tmp_path: Path) -> None
 async def test_quotas_are_each_callers_own_and_are_named(tmp_path: Path) -> None:
     world = BlobWorld(tmp_path, blob_bytes=10_000, unfinished_uploads=3)
     await world.put(b"a" * 6000)
-    with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
+    with pytest.raises(LimitExceeded, match="caller_daily_blob_bytes"):
         await world.store.start("b" * 64, 4001, ANN)
     running = await world.store.start("b" * 64, 3000, ANN)
-    with pytest.raises(LimitExceeded, match="caller_blob_bytes"):  # what is under way counts whole
+    with pytest.raises(LimitExceeded, match="caller_daily_blob_bytes"):  # what is under way counts whole
         await world.store.start("c" * 64, 1001, ANN)
     await running.close()
     await world.put(b"a" * 6000)  # hers already
@@ -97,8 +97,21 @@ async def test_many_tiny_blobs_count_as_the_blocks_they_take(tmp_path: Path) -> 
     world = BlobWorld(tmp_path, blob_bytes=10 * 4096)
     for number in range(10):
         await world.put(bytes([number]))
-    with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
+    with pytest.raises(LimitExceeded, match="caller_daily_blob_bytes"):
         await world.put(b"one more")
+
+
+@in_loop
+async def test_a_day_later_the_quota_is_whole_again_although_everything_is_still_there(tmp_path: Path) -> None:
+    world = BlobWorld(tmp_path, blob_bytes=10_000)
+    sha256 = await world.put(b"a" * 9000)
+    await world.task(sha256)
+    world.clock.advance(hours=23)
+    with pytest.raises(LimitExceeded, match="caller_daily_blob_bytes"):
+        await world.put(b"b" * 9000)
+    world.clock.advance(hours=1, seconds=1)
+    await world.put(b"b" * 9000)
+    assert await world.has(sha256)
 
 
 @in_loop

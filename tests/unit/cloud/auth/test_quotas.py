@@ -63,7 +63,7 @@ def test_bytes_and_streams_are_counted_up_to_the_limit() -> None:
     with pytest.raises(LimitExceeded, match="caller_streams"):
         quotas.check_streams(ANN, 2)
     quotas.check_blob_bytes(ANN, 60, 40)
-    with pytest.raises(LimitExceeded, match="caller_blob_bytes"):
+    with pytest.raises(LimitExceeded, match="caller_daily_blob_bytes"):
         quotas.check_blob_bytes(ANN, 60, 41)
     assert quotas.open_limit(ANN) == 5
 
