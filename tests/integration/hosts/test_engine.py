@@ -24,6 +24,7 @@ from podium.errors import (
     AgentUnreachable,
     OutputContractBroken,
 )
+from tests.fakes.examples import free_port
 from tests.fakes.proxy import Fault, FaultProxy
 from tests.integration.hosts.ground import HostProcess, ask, call, eventually, hosting, in_clear, spec
 from tests.integration.server import ROOT
@@ -47,9 +48,13 @@ async def failing(engine: Any, invocation: Any) -> AgentError:
     return caught.value
 
 
-def test_the_example_of_thirty_lines_runs_as_it_stands() -> None:
+def test_the_example_of_thirty_lines_runs_as_it_stands(tmp_path: Path) -> None:
     assert len(EXAMPLE.read_text().splitlines()) <= 30
-    agent = load_spec(EXAMPLE.with_suffix(".yaml"))
+    # But for its port, which somebody on this machine may be trying it on.
+    port = free_port()
+    for file in (EXAMPLE, EXAMPLE.with_suffix(".yaml")):
+        (tmp_path / file.name).write_text(file.read_text().replace("127.0.0.1:7500", f"127.0.0.1:{port}"))
+    agent = load_spec(tmp_path / "weather.yaml")
     contract = Contract.compile(agent)
 
     async def asked(city: str) -> dict[str, Any]:
@@ -62,10 +67,10 @@ def test_the_example_of_thirty_lines_runs_as_it_stands() -> None:
         assert not contract.output_violations(output)
         return output
 
-    process = subprocess.Popen([sys.executable, str(EXAMPLE)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, str(tmp_path / EXAMPLE.name)], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "listening on 127.0.0.1:7500\n"
+        assert process.stdout.readline() == f"listening on 127.0.0.1:{port}\n"
         assert asyncio.run(asked(" ZURICH"))["celsius"] == 9.4
         assert asyncio.run(asked("Atlantis"))["confidence_score"] == 0.2
     finally:
