@@ -176,7 +176,18 @@ def _output_findings(read: ManifestText, spec: AgentSpec) -> Iterator[Finding]:
         yield read.finding("CONFIDENCE_BOUNDS", "add `minimum: 0` and `maximum: 1`", place, fatal=False)
     if sources.get("type") != "array":
         place = ("output_schema", "properties", "sources")
-        yield read.finding("SOURCES_TYPE", "sources must be a list, see docs/architecture.md", place)
+        yield read.finding("SOURCES_TYPE", "sources must be a list; docs/agents.md has its schema to copy", place)
+    elif not _may_name_a_source(sources.get("items")):
+        place = ("output_schema", "properties", "sources")
+        message = "only objects with an `id` count as sources; docs/agents.md has the schema to copy"
+        yield read.finding("SOURCES_FORM", message, place, fatal=False)
+
+
+def _may_name_a_source(items: object) -> bool:
+    if not isinstance(items, dict):
+        return True
+    properties = items.get("properties")
+    return "id" in properties if isinstance(properties, dict) else items.get("type", "object") == "object"
 
 
 def _sla_findings(read: ManifestText, spec: AgentSpec) -> Iterator[Finding]:

@@ -139,7 +139,10 @@ class AgentSpec(_Strict):
         required = self.output_schema.get("required")
         named = [name for name in required if isinstance(name, str)] if isinstance(required, list | tuple) else []
         if missing := {"confidence_score", "sources"} - set(named):
-            raise ValueError(f"output_schema must require {sorted(missing)}")
+            raise ValueError(
+                f"output_schema must have the required properties {', '.join(sorted(missing))}; "
+                "docs/agents.md has their schemas to copy"
+            )
         return self
 
     @model_validator(mode="after")
@@ -168,7 +171,25 @@ def check_rules(raw: object) -> tuple[AgentSpec | None, list[tuple[tuple[int | s
     try:
         return AgentSpec.model_validate(raw), []
     except ValidationError as error:
-        return None, [(item["loc"], item["msg"]) for item in error.errors(include_input=False, include_url=False)]
+        found = error.errors(include_input=False, include_url=False)
+        return None, [(item["loc"], _in_words(item["loc"], item["type"], item["msg"])) for item in found]
+
+
+_WORDS = {
+    "missing": "is missing; every manifest has it",
+    "extra_forbidden": "there is no such field",
+    "tuple_type": "a list is asked for: [one, two]",
+    "string_type": "text is asked for; put it into quotes",
+}
+"""What pydantic says in terms of Python, for whoever writes YAML."""
+
+
+def _in_words(place: tuple[int | str, ...], kind: str, message: str) -> str:
+    if place == ("version",):
+        return "a version is three numbers with dots, such as 1.0.0"
+    if place == ("name",) and kind == "string_pattern_mismatch":
+        return "a name is 2 to 64 small letters, digits and underscores, and begins with a letter"
+    return _WORDS.get(kind, message.removeprefix("Value error, "))
 
 
 def read_spec(raw: object, *, named: str) -> AgentSpec:

@@ -46,7 +46,8 @@ from grpc import StatusCode
 class PodiumError(Exception):
     """Base of the tree: a message that may be shown to anybody, and what to do next."""
 
-    code: ClassVar[str] = "INTERNAL"
+    code: str = "INTERNAL"
+    """Of the class, except where a server sent one that this process has no class for."""
     status: ClassVar[StatusCode] = StatusCode.INTERNAL
     retryable: ClassVar[bool] = False
     """Whether the same call may succeed later without a change."""

@@ -5,6 +5,7 @@ request field is at fault, `RetryInfo` where a retry may help. The whole status 
 trailers turn into RESOURCE_EXHAUSTED on the way.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -37,6 +38,7 @@ RETRY_DELAY = timedelta(seconds=1)
 _MAX_MESSAGE_CHARACTERS = 600
 _MAX_EVIDENCE = 8
 _MAX_EVIDENCE_CHARACTERS = 200
+_CODE = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 
 _BY_STATUS: dict[grpc.StatusCode, type[PodiumError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
@@ -80,28 +82,33 @@ def to_status(error: PodiumError) -> status_pb2.Status:
     return status
 
 
-def from_rpc_error(error: grpc.RpcError) -> PodiumError:
-    """The error a server sent, as its own class; one that Podium did not send becomes the nearest class."""
+def from_rpc_error(error: grpc.RpcError, *, keep_code: bool = False) -> PodiumError:
+    """The error a server sent, as its own class; one that Podium did not send becomes the nearest class.
+
+    Args:
+        error: What the call raised.
+        keep_code: Also of an error whose class this process has not loaded; only for servers that are trusted.
+    """
     if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
         return InternalError(f"gRPC failed without a status: {error!r}")
     details = error.details() or ""
-    if (restored := _attached(error)) is not None:
+    if (restored := _attached(error, keep_code)) is not None:
         return restored
     kind = _BY_STATUS.get(error.code(), InternalError)
     return kind(details or f"the call ended with {error.code().name}")
 
 
-def _attached(call: grpc.Call | grpc.aio.AioRpcError) -> PodiumError | None:
+def _attached(call: grpc.Call | grpc.aio.AioRpcError, keep_code: bool) -> PodiumError | None:
     """The error that travelled with a status; None where there is none, or none that can be read."""
     try:
         status: status_pb2.Status | None = rpc_status.from_call(call)
-        return _restore(status) if status is not None else None
+        return _restore(status, keep_code) if status is not None else None
     except (DecodeError, ValueError, OverflowError):
         # Broken, a time beyond all bounds, or not matching code and message: not one of ours.
         return None
 
 
-def _restore(status: status_pb2.Status) -> PodiumError | None:
+def _restore(status: status_pb2.Status, keep_code: bool) -> PodiumError | None:
     info = error_details_pb2.ErrorInfo()
     bad_request = error_details_pb2.BadRequest()
     debug = error_details_pb2.DebugInfo()
@@ -119,7 +126,7 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
     if not found:
         return None
     field = bad_request.field_violations[0].field if bad_request.field_violations else ""
-    return error_of(
+    error = error_of(
         info.reason,
         status.message,
         otherwise=_BY_STATUS.get(_code(status.code), InternalError),
@@ -129,6 +136,10 @@ def _restore(status: status_pb2.Status) -> PodiumError | None:
         field=field,
         retry_after=retry.retry_delay.ToTimedelta() if retry.HasField("retry_delay") else None,
     )
+    if keep_code and _CODE.fullmatch(info.reason):
+        # A caller has not loaded the classes of the cloud, and yet the code is what the documents explain.
+        error.code = info.reason
+    return error
 
 
 def error_detail(error: PodiumError, *, agent: str = "") -> result_pb2.ErrorDetail:

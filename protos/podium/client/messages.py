@@ -29,7 +29,7 @@ def typed_errors(address: Address) -> Iterator[None]:
     try:
         yield
     except grpc.RpcError as error:
-        raise unreachable(address, from_rpc_error(error)) from error
+        raise unreachable(address, from_rpc_error(error, keep_code=True)) from error
 
 
 class Countdown:

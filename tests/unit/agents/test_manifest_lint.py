@@ -34,7 +34,8 @@ output_schema:
   properties:
     degrees: {type: number, minimum: -100, maximum: 100}
     confidence_score: {type: number, minimum: 0, maximum: 1}
-    sources: {type: array, maxItems: 5, items: {type: string, maxLength: 10}}
+    sources: {type: array, maxItems: 5, items: {type: object, properties: {id: {type: string, maxLength: 9}},
+      required: [id], additionalProperties: false}}
   required: [degrees, confidence_score, sources]
   additionalProperties: false
 """
@@ -103,11 +104,31 @@ def test_what_refuses_a_manifest_is_told_with_its_line(old: str, new: str, code:
     assert any(code in said for said in refused.value.evidence)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("version: 1.0.0", "version: 1.0", "three numbers with dots"),
+        ("name: weather_lookup", "name: Weather-Lookup", "small letters"),
+        ("capability_tags: [weather]", "capability_tags: weather", "a list is asked for"),
+        ("capability_tags: [weather]\n", "", "is missing"),
+        ("required: [degrees, confidence_score, sources]", "required: [degrees]", "confidence_score, sources"),
+        ("capability_tags", "colour: red\ncapability_tags", "there is no such field"),
+    ],
+)
+def test_a_broken_rule_is_told_in_words_of_the_manifest(old: str, new: str, said: str) -> None:
+    rules = [finding.message for finding in _lint(_changed(old, new)).fatal if finding.code == "RULE"]
+    assert len(rules) == 1
+    assert said in rules[0]
+    assert "Value error" not in rules[0]
+
+
 WARNINGS = [
     ("city: {type: string, maxLength: 100}", "city: {type: string}", "STRING_UNBOUNDED", 10),
     ("degrees: {type: number, minimum: -100, maximum: 100}", "degrees: {type: number}", "NUMBER_UNBOUNDED", 17),
     ("{type: array, maxItems: 5, ", "{type: array, ", "ARRAY_UNBOUNDED", 19),
     ("degrees: {type: number, minimum: -100, maximum: 100}", "degrees: {}", "ANY_VALUE", 17),
+    ("""{type: object, properties: {id: {type: string, maxLength: 9}},
+      required: [id], additionalProperties: false}""", "{type: string, maxLength: 9}", "SOURCES_FORM", 19),
     ("  examples: [{city: Bern}]\n", "", "EXAMPLES_MISSING", 7),
     ("{type: number, minimum: 0, maximum: 1}", "{type: number, minimum: 0}", "CONFIDENCE_BOUNDS", 18),
     ("capability_tags", "sla: {timeout: PT1H}\ncapability_tags", "TIMEOUT", 4),

@@ -82,6 +82,27 @@ def test_an_error_survives_the_wire(kind):
     assert received.field == "text"
 
 
+def _unheard_of(code: str) -> SentError:
+    sent = InvalidRequest("no")
+    sent.code = code
+    return SentError(to_status(sent))
+
+
+@pytest.mark.parametrize(
+    ("sent", "keep_code", "received"),
+    [
+        ("ONLY_THE_CLOUD_HAS_IT", True, "ONLY_THE_CLOUD_HAS_IT"),
+        ("ONLY_THE_CLOUD_HAS_IT", False, "INVALID_REQUEST"),
+        ("\x1b[2Jnot a code", True, "INVALID_REQUEST"),
+    ],
+)
+def test_a_code_without_a_class_here_is_kept_for_who_trusts_the_server(sent, keep_code, received):
+    error = from_rpc_error(_unheard_of(sent), keep_code=keep_code)
+    assert type(error) is InvalidRequest
+    assert error.code == received
+    assert InvalidRequest.code == "INVALID_REQUEST"
+
+
 def test_a_status_stays_under_the_cap_however_long_the_error():
     error = InvalidRequest("錯" * 20_000, evidence=["證" * 5000] * 100, next_step="做" * 9000, field="f" * 3000)
     status = to_status(error)
