@@ -19,6 +19,8 @@ class CallNotes:
     too_large: bool = False
     status: int | None = None
     """The HTTP status of a refused request."""
+    most_bytes: int | None = None
+    """What a response may have, where that is less than what the agent's answer may."""
 
 
 NOTES: ContextVar[CallNotes | None] = ContextVar("mcp_call_notes", default=None)
@@ -56,7 +58,9 @@ class _Bounded(httpx2.AsyncBaseTransport):
             raise httpx2.RemoteProtocolError("the response is compressed although that was not asked for")
         # The stream of notifications (GET) lives as long as the session; the SDK bounds each of its events.
         if request.method == "POST" and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _BoundedStream(response.stream, self._max_bytes, notes)
+            most = notes.most_bytes if notes is not None else None
+            most_bytes = self._max_bytes if most is None else min(most, self._max_bytes)
+            response.stream = _BoundedStream(response.stream, most_bytes, notes)
         return response
 
     async def aclose(self) -> None:

@@ -21,6 +21,9 @@ logging.getLogger("mcp").setLevel(logging.CRITICAL)
 logging.getLogger("client").setLevel(logging.CRITICAL)
 
 _MAX_PAGES: Final = 50
+_MAX_TOOLS: Final = 2_000
+_MAX_PAGE_BYTES: Final = 2**20
+"""Of a list of tools; to read one takes a second for each megabyte, in which nobody else is served."""
 _CLOSED_WITHIN_S: Final = 6.0
 
 Streams = Callable[[], AbstractAsyncContextManager[tuple[Any, Any]]]
@@ -41,7 +44,7 @@ class McpSession:
             start_limit_s: how long the server may take until its tools are known.
         """
         self.life = life
-        self.notes = CallNotes()
+        self.notes = CallNotes(most_bytes=_MAX_PAGE_BYTES)
         """Of the time until it was ready."""
         self.server = ""
         """What the server calls itself, with its version."""
@@ -156,13 +159,14 @@ class _Entered(AbstractAsyncContextManager[tuple[Any, Any]]):
 
 
 async def _all_tools(client: Client) -> list[Tool]:
+    """The tools of a server, as many as a server may have; one that lists more is not listened to for ever."""
     tools: list[Tool] = []
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        tools.extend(page.tools)
+        tools.extend(page.tools[: _MAX_TOOLS - len(tools)])
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or len(tools) >= _MAX_TOOLS:
             break
     return tools
 

@@ -105,8 +105,14 @@ async def call(params: CallToolRequestParams, context: Any) -> CallToolResult:
     return result
 
 
-def server() -> Server[Any]:
+def server(endless_tools: int = 0) -> Server[Any]:
+    """A server; one with `endless_tools` lists that many on each of any number of pages."""
+
     async def list_tools(_context: Any, _params: Any) -> ListToolsResult:
+        if endless_tools:
+            names = [f"tool_{number}" for number in range(endless_tools)]
+            more = [Tool(name=name, description=name, input_schema=INPUT) for name in names]
+            return ListToolsResult(tools=more, next_cursor="more")
         tools = [Tool(name=name, description=name, input_schema=INPUT) for name in TOOLS]
         return ListToolsResult(
             tools=[*tools, Tool(name="other_inputs", description="x", input_schema=OTHER_INPUT)]
@@ -124,8 +130,8 @@ async def over_stdio() -> None:
         await atlas.run(read, write, atlas.create_initialization_options())
 
 
-def over_http(port_file: Path, port: int, token: str) -> None:
-    app = server().streamable_http_app(json_response=False, stateless_http=True)
+def over_http(port_file: Path, port: int, token: str, endless_tools: int) -> None:
+    app = server(endless_tools).streamable_http_app(json_response=False, stateless_http=True)
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         headers = dict(scope.get("headers", ()))
@@ -146,11 +152,12 @@ def main() -> None:
     parser.add_argument("--http", type=Path)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default="")
+    parser.add_argument("--endless-tools", type=int, default=0)
     given = parser.parse_args()
     if given.http is None:
         anyio.run(over_stdio)
     else:
-        over_http(given.http, given.port, given.token)
+        over_http(given.http, given.port, given.token, given.endless_tools)
 
 
 if __name__ == "__main__":

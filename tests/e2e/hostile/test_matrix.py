@@ -158,7 +158,8 @@ def test_the_server_neither_grows_nor_keeps_threads_files_or_processes(seen: See
     warm = sum(cell.engine == "mcp_stdio" for cell in CELLS)
     assert len(after.children - before.children) <= 3 * warm
     assert after.threads - before.threads < 12  # pools of threads that fill up
-    assert after.files - before.files < 40  # connections that are kept for the next call
+    # Connections that are kept for the next call, and the pipes of programs that wait for theirs.
+    assert after.files - before.files < 40 + 5 * warm
     assert seen.left_behind == frozenset()
     assert seen.scratch == []
 

@@ -310,6 +310,23 @@ def test_a_server_that_is_not_there_is_unreachable(way: Mapping[str, Any], words
         call("lookup", way=way)
 
 
+@pytest.mark.parametrize(
+    ("tools", "error", "words"),
+    [(500, AgentIncompatible, "no tool 'lookup'"), (9_000, OutputContractBroken, "more than its manifest allows")],
+)
+def test_a_server_with_tools_without_end_is_not_listened_to_without_end(
+    tmp_path: Path, tools: int, error: type[AgentError], words: str
+) -> None:
+    port_file = tmp_path / "port"
+    with (
+        process(
+            "tests.fakes.mcp_server", "--http", str(port_file), "--endless-tools", str(tools), port_file=port_file
+        ),
+        pytest.raises(error, match=words),
+    ):
+        call("lookup", way={"url": f"http://127.0.0.1:{port_file.read_text()}/mcp"})
+
+
 def test_a_missing_variable_is_named(http: Mapping[str, Any]) -> None:
     with pytest.raises(AgentCrashed, match="ATLAS_TOKEN"):
         run(lambda engine: engine.invoke(stdio_call("lookup", way=http)), environment={"PATH": ""})
