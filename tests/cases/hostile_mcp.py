@@ -1,6 +1,7 @@
 """Call a hostile MCP server in one kind of machine, beside a healthy one, and print what became of each call.
 
-Run as a process of its own: `python -m tests.cases.hostile_mcp KIND FOLDER WORD...`, as `tests.cases.hostile_calls`.
+Run as a process of its own, as `tests.cases.hostile_calls` is:
+`python -m tests.cases.hostile_mcp KIND FOLDER WORD...`.
 """
 
 import asyncio

@@ -213,13 +213,12 @@ def test_a_stream_that_nobody_reads_ends_too(server: Running) -> None:
     with caller(server, "sloth") as sloth, Client(server.tls_address()) as operator:
         blob = sloth.upload_bytes(b"\7" * size_bytes, media_type="application/octet-stream")
         pieces = iter(sloth.download(blob.sha256))
-        read_bytes = len(next(pieces))
+        read = [len(next(pieces))]
         # The server now waits in the middle of a write for somebody who does not read on.
         assert operator.revoke_tokens("sloth").ended_calls == 1
         with pytest.raises(Unauthenticated):
-            for piece in pieces:
-                read_bytes += len(piece)
-        assert read_bytes < size_bytes
+            read.extend(map(len, pieces))
+        assert sum(read) < size_bytes
         assert operator.revoke_tokens("sloth").ended_calls == 0
 
 

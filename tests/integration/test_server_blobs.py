@@ -186,7 +186,8 @@ def test_what_is_whose_over_the_wire(tmp_path: Path) -> None:
         with Client(server.tls_address()) as operator:
             return server.tls_address(operator.issue_token(name, [role]).token)
 
-    with serving(tmp_path / "data", insecure_loopback=False, caller_daily_blob_bytes=1000, blob_grace_hours=0) as server:  # noqa: SIM117 - the tokens come from the server
+    quotas = {"caller_daily_blob_bytes": 1000, "blob_grace_hours": 0}
+    with serving(tmp_path / "data", insecure_loopback=False, **quotas) as server:  # noqa: SIM117 - it makes the tokens
         with Client(token("ann")) as ann, Client(token("bob")) as bob, Client(token("rita", "reviewer")) as rita:
             blob = ann.upload_bytes(b"hers" * 100, media_type="text/plain")
             with pytest.raises(NotFound):
