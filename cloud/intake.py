@@ -148,7 +148,10 @@ class Intake:
         if accepted.attachments:
             hashes = {blob.sha256 for blob in accepted.attachments}
             await self._hold(holder, hashes, caller=accepted.caller)
-        acceptance = await self._desk.accept(task_id, accepted, trace_id=trace_id, open_limit=open_limit)
+        try:
+            acceptance = await self._desk.accept(task_id, accepted, trace_id=trace_id, open_limit=open_limit)
+        finally:
+            self._blobs.leave(holder)
         if accepted.attachments and not acceptance.duplicate:
             await self._blobs.settle(holder)
         return acceptance

@@ -7,6 +7,7 @@ made from the caller's name: two callers who upload the same bytes do not notice
 import errno
 import hashlib
 import io
+import logging
 import os
 import re
 import stat
@@ -16,8 +17,11 @@ from pathlib import Path
 
 from podium.errors import DataCorrupt, InternalError, InvalidRequest, StorageFull
 
+_LOG = logging.getLogger(__name__)
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _PARTIAL = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{32}\Z")
+_FOREIGN = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ENXIO})
+"""What the system says when a link, folder, pipe or socket lies where a file of ours would."""
 _NO_LINKS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # not blocking: a planted pipe would be waited for
 
 
@@ -45,18 +49,21 @@ def partial_name(sha256: str, caller: str) -> str:
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Tell what the file system raises as errors of ours."""
+    """Tell what the file system raises as errors of ours; where that was is for the log, not for callers."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageFull("no room left for blobs; the bytes stored so far are kept") from error
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        if isinstance(error, FileNotFoundError):
+            raise InternalError(f"the blob store failed: {error.strerror}") from error
+        _LOG.error("the blob store failed: %s", error)
+        if error.errno in _FOREIGN:
             raise DataCorrupt(
                 "something that is not a file of the blob store lies in its folder",
-                next_step="Find out who put it there, and remove it.",
+                next_step="Look in the server's log for its place, find out who put it there, and remove it.",
             ) from error
-        raise InternalError(f"the blob store failed: {error}") from error
+        raise InternalError(f"the blob store failed: {error.strerror}") from error
 
 
 class BlobFiles:

@@ -15,7 +15,7 @@ _LOG = logging.getLogger(__name__)
 
 _TASK = "task/"
 _ACCEPTED_WITHIN = timedelta(minutes=10)
-"""After that a task that was about to be accepted is in the log, or never will be."""
+"""So long after the attempt to accept it a task is in the log, or never will be."""
 _PAGE = 500
 
 
@@ -62,7 +62,7 @@ class GarbageCollector:
             if await self._store.must_recover():
                 await self._recover()
             now = self._clock()
-            await self._settle_pending(now - _ACCEPTED_WITHIN)
+            await self._settle_pending()
             before = now - self._grace
             if dry_run:
                 removed = await self._store.unused(before)
@@ -89,8 +89,8 @@ class GarbageCollector:
                 _LOG.error("unused blobs were not removed: %s: %s", error.code, error.message, exc_info=error)
             await asyncio.sleep(every.total_seconds())
 
-    async def _settle_pending(self, before: datetime) -> None:
-        for holder in await self._store.pending(before):
+    async def _settle_pending(self) -> None:
+        for holder in await self._store.pending(_ACCEPTED_WITHIN):
             try:
                 await self._bus.caller_of(holder.removeprefix(_TASK))
             except NotFound:

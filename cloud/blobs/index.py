@@ -8,7 +8,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS uploads (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 """
+_TOTAL = "SELECT count(*), coalesce(sum(size), 0) FROM blobs"
 _UNUSED = "FROM blobs WHERE last_used <= ? AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.sha256 = blobs.sha256)"
 
 
@@ -61,6 +62,24 @@ class Amount:
 
     count: int
     total_bytes: int
+
+
+def stored_in(folder: Path) -> Amount:
+    """What a store holds, read beside the server that runs on it; nothing is changed.
+
+    Args:
+        folder: the store's.
+
+    Raises:
+        DatabaseCorrupt, InternalError: its index cannot be read.
+    """
+    path = folder / FILE_NAME
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            count, total_bytes = connection.execute(_TOTAL).fetchone()
+    except sqlite3.Error as error:
+        raise podium_error(error, path) from error
+    return Amount(count=count, total_bytes=total_bytes)
 
 
 class BlobIndex:
@@ -143,9 +162,9 @@ class BlobIndex:
         with self._transaction(durable=True) as connection:
             connection.execute("DELETE FROM refs WHERE holder = ?", (holder,))
 
-    def pending(self, before_s: float) -> Sequence[str]:
-        """Holders whose tasks were about to be accepted before a moment; what became of them is not known."""
-        return [row[0] for row in self._rows("SELECT DISTINCT holder FROM refs WHERE pending <= ?", (before_s,))]
+    def pending(self) -> Sequence[str]:
+        """Holders whose tasks were about to be accepted; what became of them is not on record here."""
+        return [row[0] for row in self._rows("SELECT DISTINCT holder FROM refs WHERE pending IS NOT NULL", ())]
 
     def note_synced(self, name: str, synced_bytes: int) -> None:
         """Note how much of an unfinished upload is surely on disk."""
@@ -202,7 +221,7 @@ class BlobIndex:
 
     def total(self) -> Amount:
         """All blobs."""
-        row = self._rows("SELECT count(*), coalesce(sum(size), 0) FROM blobs", ())[0]
+        row = self._rows(_TOTAL, ())[0]
         return Amount(count=row[0], total_bytes=row[1])
 
     def forget_unused(self, before_s: float, *, limit: int) -> Sequence[tuple[str, int]]:

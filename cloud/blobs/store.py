@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import logging
+import math
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
@@ -60,6 +62,7 @@ class BlobStore:
         clock: Callable[[], datetime],
         quotas: Quotas | None = None,
         boot: str | None = None,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open the store, making its folder.
 
@@ -70,11 +73,15 @@ class BlobStore:
             quotas: of each caller; none when None.
             boot: names the present run of the kernel; bytes written in an earlier one count only as far as they
                 were pressed to disk.
+            monotonic_s: seconds that never go back nor jump, as the clock may.
         """
         self._files = BlobFiles(folder)
         self._index = BlobIndex(folder / FILE_NAME)
         self._clock = clock
         self._room = Room(limits, quotas or no_quotas())
+        self._monotonic_s = monotonic_s
+        self._left_s: dict[str, float] = {}
+        """Holders of this process that are neither settled nor released, and since when nobody works on them."""
         self._live: dict[str, Upload] = {}
         self._hashes: OrderedDict[str, tuple[int, Any]] = OrderedDict()
         """Of unfinished uploads: hashed bytes and their hash, so that breaks do not cost reading all anew."""
@@ -153,26 +160,40 @@ class BlobStore:
             raise DataCorrupt(f"blob {sha256} has changed on the disk since it was stored")
 
     async def hold(self, holder: str, hashes: Iterable[str], *, caller: str) -> None:
-        """Refer to blobs on behalf of a task that is about to be accepted; `settle` when it was.
+        """Refer to blobs on behalf of a task that is about to be accepted; `leave` after that, `settle` if it was.
 
-        A reference that is never settled goes once it is known that there is no such task.
+        A reference that is never settled goes once it is known that there is no such task; not before `leave`,
+        whatever the clock says.
 
         Raises:
             NotFound: one of them is gone; nothing is referred to.
         """
         await asyncio.to_thread(self._hold, holder, frozenset(hashes), caller)
 
+    def leave(self, holder: str) -> None:
+        """Accepting the task was tried, with whatever end: from now on the collector may ask what became of it."""
+        if holder in self._left_s:
+            self._left_s[holder] = self._monotonic_s()
+
     async def settle(self, holder: str) -> None:
         """The task that refers to blobs was accepted."""
         await asyncio.to_thread(self._index.settle, holder)
+        self._left_s.pop(holder, None)
 
     async def release(self, holder: str) -> None:
         """A holder refers to nothing any more."""
         await asyncio.to_thread(self._index.release, holder)
+        self._left_s.pop(holder, None)
 
-    async def pending(self, before: datetime) -> list[str]:
-        """Holders that were neither settled nor released since a moment."""
-        return list(await asyncio.to_thread(self._index.pending, before.timestamp()))
+    async def pending(self, left_for: timedelta) -> list[str]:
+        """Holders that were neither settled nor released, and that nobody has worked on for so long.
+
+        Those of an earlier process are all among them. Time is not told by the clock: one that jumps ahead would
+        end references under the hands of who accepts the task.
+        """
+        before_s = self._monotonic_s() - left_for.total_seconds()
+        pending = await asyncio.to_thread(self._index.pending)
+        return [holder for holder in pending if self._left_s.get(holder, -math.inf) <= before_s]
 
     async def must_recover(self) -> bool:
         """Whether the references were lost, with the index or because there was none yet."""
@@ -310,7 +331,12 @@ class BlobStore:
             for sha256 in hashes:
                 if self._files.size(sha256) is None:
                     raise _missing(sha256)
-            self._index.hold(holder, hashes, caller=caller, pending_s=self._clock().timestamp())
+            self._left_s[holder] = math.inf
+            try:
+                self._index.hold(holder, hashes, caller=caller, pending_s=self._clock().timestamp())
+            except BaseException:
+                del self._left_s[holder]
+                raise
 
     def _remove_unused(self, before_s: float) -> Amount:
         with self._lock:

@@ -35,6 +35,7 @@ class BlobWorld:
     def __init__(self, folder: Path, **quotas: int) -> None:
         self.folder = folder
         self.clock = Clock()
+        self.monotonic_s = 0.0
         self.bus = MemoryBus(self.clock)
         self._quotas = Quotas(CallerQuotas(**quotas), monotonic_s=lambda: 0.0)
         self.boot = "boot 1"
@@ -42,7 +43,14 @@ class BlobWorld:
 
     def open(self) -> None:
         limits = BlobLimits(blob_bytes=50_000_000, all_bytes=100_000_000)
-        self.store = BlobStore(self.folder, limits, clock=self.clock, quotas=self._quotas, boot=self.boot)
+        self.store = BlobStore(
+            self.folder,
+            limits,
+            clock=self.clock,
+            quotas=self._quotas,
+            boot=self.boot,
+            monotonic_s=lambda: self.monotonic_s,
+        )
         self.collector = GarbageCollector(self.store, self.bus, clock=self.clock, grace=GRACE)
 
     def restart(self) -> None:
