@@ -18,6 +18,7 @@ from agents.engines.foreign import (
     said,
     timed_out,
     token_headers,
+    unquoted,
 )
 from agents.engines.settings import A2aSettings
 from agents.invocation import Invocation
@@ -89,6 +90,10 @@ class A2aEngine:
             OutputContractBroken: the answer is not one JSON object, is too large, or is a question once too often.
         """
         settings = A2aSettings.model_validate(dict(invocation.spec.settings))
+        with unquoted(settings, self._environment):
+            return await self._answer(invocation, settings)
+
+    async def _answer(self, invocation: Invocation, settings: A2aSettings) -> Any:
         work = self._start(self._converse(invocation, settings))
         try:
             done, _ = await asyncio.wait({work}, timeout=invocation.time_limit.total_seconds())

@@ -24,6 +24,7 @@ from podium.link import is_loopback
 # The SDK logs whole cards and what it cannot read; what goes wrong is raised to the caller anyway.
 logging.getLogger("a2a").setLevel(logging.CRITICAL)
 
+_MAX_SHOWN: Final = 20
 MAX_CARD_BYTES: Final = 262_144
 _BINDINGS: Final = {"grpc": "GRPC", "jsonrpc": "JSONRPC", "rest": "HTTP+JSON"}
 _SPOKEN: Final = re.compile(r"^1(\.\d+){0,2}$")
@@ -114,7 +115,9 @@ def _faults(card: AgentCard, settings: A2aSettings, sha256: str) -> list[str]:
     if settings.card_sha256 not in (None, sha256):
         faults.append(f"its SHA-256 is {sha256}, {settings.card_sha256} is asked for")
     if settings.skill not in (skills := [skill.id for skill in card.skills]):
-        faults.append(f"it has no skill {settings.skill!r}; it has {', '.join(map(said, skills)) or 'none'}")
+        faults.append(
+            f"it has no skill {settings.skill!r}; it has {', '.join(map(said, skills[:_MAX_SHOWN])) or 'none'}"
+        )
     required = [said(extension.uri) for extension in card.capabilities.extensions if extension.required]
     if required:
         faults.append(f"it requires extensions: {', '.join(required)}")

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -69,6 +70,19 @@ def token_headers(settings: ForeignSettings, environment: Mapping[str, str], age
             agent=agent,
         )
     return {"Authorization": f"Bearer {token}"}
+
+
+@contextmanager
+def unquoted(settings: ForeignSettings, environment: Mapping[str, str]) -> Iterator[None]:
+    """Take the token out of what an error says: some agents repeat the one that they did not like."""
+    token = environment.get(settings.token_env, "").strip() if settings.token_env is not None else ""
+    try:
+        yield
+    except AgentError as error:
+        if token:
+            error.message = error.message.replace(token, "[token]")
+            error.evidence = tuple(line.replace(token, "[token]") for line in error.evidence)
+        raise
 
 
 def attributed(

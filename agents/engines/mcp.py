@@ -15,6 +15,7 @@ from agents.engines.foreign import (
     said,
     timed_out,
     token_headers,
+    unquoted,
 )
 from agents.engines.settings import McpSettings
 from agents.invocation import Invocation
@@ -80,10 +81,14 @@ class McpEngine:
             AgentCrashed: the tool, or the server, says that it failed.
             OutputContractBroken: the result is not one JSON object, or larger than the agent may answer.
         """
+        settings = McpSettings.model_validate(dict(invocation.spec.settings))
+        with unquoted(settings, self._environment):
+            return await self._answer(invocation, settings)
+
+    async def _answer(self, invocation: Invocation, settings: McpSettings) -> Any:
         from agents.engines.mcp_http import CallNotes
 
         name = invocation.spec.name
-        settings = McpSettings.model_validate(dict(invocation.spec.settings))
         session = self._session(invocation, settings)
         notes = CallNotes()
         meta = {"podium/idempotency-key": invocation.context.idempotency_key, **outgoing()}
