@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from cryptography import x509
@@ -20,23 +21,23 @@ from cloud.identity.records import CertificateState, IssuedCertificate, MachineR
 from cloud.identity.requests import (
     certificate_in,
     check_possession,
+    check_token,
     checked_host_names,
     checked_name,
+    covered_name,
     key_sha256,
     public_key_of,
+    told,
 )
 from cloud.identity.revocation import Revocations
 from cloud.identity.store import IdentityStore
-from podium.errors import InvalidRequest, LimitExceeded, NotFound, PodiumError
+from podium.errors import InvalidRequest, LimitExceeded, NotFound, PodiumError, StorageFull
 from podium.identity.token import EnrolmentToken
 from podium.link.certificates import (
     CertificateRevoked,
     CertificateSuperseded,
     CertificateUnknown,
-    EnrolmentNotCovered,
-    EnrolmentTokenExpired,
     EnrolmentTokenInvalid,
-    EnrolmentTokenUsed,
     IdentityNameTaken,
     RenewalTooLate,
 )
@@ -47,6 +48,8 @@ MAX_USES = 10_000
 MAX_RENEWALS = 20
 """Of one machine within an hour, or a certificate's lifetime where that is shorter: each stays on record."""
 _FORGET_AFTER = timedelta(days=400)
+_NOT_REVOKED = "Nothing was taken back: the certificate is still good. Put right what is named, then revoke again."
+_NOT_RECORDED = "The certificates are taken back. Put right what is named and revoke again, for the audit ledger."
 _GOOD = (CertificateState.ISSUED, CertificateState.CURRENT)
 
 
@@ -182,8 +185,8 @@ class IdentityDesk:
             before = self._store.used_for(token.token_id, key_sha256(key))
             if before is not None and before.state in _GOOD:
                 return self._given(before)
-            _check_token(record, uses, now)
-            name = _covered(record, kind, name)
+            check_token(record, uses, now)
+            name = covered_name(record, kind, name)
             taken = self._store.machines(record.kind, name)
             if taken and not record.name:
                 raise IdentityNameTaken(f"there is a {record.kind} named {name} already", field="name")
@@ -194,7 +197,7 @@ class IdentityDesk:
             details = {"name": name, "kind": record.kind, "token": token.token_id, "replaces": len(old)}
             self._record("enrolled", f"{certificate.serial:x}", f"token {token.token_id}", details)
             given = self._given(certificate, took_back=bool(old))
-            self._revocations.put([*old, certificate])
+            self._store.when_written(lambda: self._revocations.put([*old, certificate]))
         return given
 
     def known(self, *, token: str = "", certificate_pem: bytes = b"") -> str:
@@ -240,7 +243,7 @@ class IdentityDesk:
                     details = {"name": record.name, "kind": record.kind, "before": f"{record.serial:x}"}
                     self._record("renewed", f"{certificate.serial:x}", f"{record.kind}/{record.name}", details)
                 given = self._given(certificate)
-                self._revocations.add(certificate)
+                self._store.when_written(partial(self._revocations.add, certificate))
         if superseded:
             self.note_contested(record.kind, record.name, f"certificate {record.serial:x} was renewed before")
             raise CertificateSuperseded(
@@ -254,7 +257,22 @@ class IdentityDesk:
 
         Raises:
             NotFound: there is no such machine.
+            PodiumError: nothing was taken back, or only the ledger's entry is missing; `next_step` says which.
         """
+        try:
+            machine = self._taken_back(kind, name, reason)
+        except StorageFull as error:
+            error.next_step = _NOT_REVOKED
+            raise
+        try:
+            self._record("revoked", f"{machine.serial:x}", by, {"kind": kind, "name": name, "reason": reason})
+        except PodiumError as error:
+            error.next_step = _NOT_RECORDED
+            raise
+        _LOG.warning("%s %s was revoked", kind, name)
+        return machine
+
+    def _taken_back(self, kind: str, name: str, reason: str) -> MachineRecord:
         now = self._clock()
         with self._store.transaction():
             if not self._store.machines(kind, name):
@@ -266,12 +284,9 @@ class IdentityDesk:
             old = self._take_back(kind, name, now)
             self._store.revoke_machine(kind, name, reason, now)
             self._store.expire_tokens(kind, name, now)
-            machine = self._store.machines(kind, name)[0]
-            # Inside, so that memory changes in the order in which the record does.
-            self._revocations.put(old)
-        self._record("revoked", f"{machine.serial:x}", by, {"kind": kind, "name": name, "reason": reason})
-        _LOG.warning("%s %s was revoked", kind, name)
-        return machine
+            # Memory must not know what a restart would forget.
+            self._store.when_written(lambda: self._revocations.put(old))
+            return self._store.machines(kind, name)[0]
 
     def note_contested(self, kind: str, name: str, reason: str) -> None:
         """Record that a certificate seems to have two holders. Which is the right one, a person must decide."""
@@ -333,8 +348,8 @@ class IdentityDesk:
         end = record.expire_time + self._rules.grace
         if now >= end:
             raise RenewalTooLate(
-                f"the certificate of {record.kind} {record.name} expired at {_told(record.expire_time)}, could be "
-                f"renewed until {_told(end)}; the server's clock says {_told(now)}"
+                f"the certificate of {record.kind} {record.name} expired at {told(record.expire_time)}, could be "
+                f"renewed until {told(end)}; the server's clock says {told(now)}"
             )
 
     def _check_renewals(self, record: IssuedCertificate, now: datetime) -> None:
@@ -359,25 +374,6 @@ class IdentityDesk:
         self._audit.append(entry)
 
 
-def _check_token(record: TokenRecord, uses: int, now: datetime) -> None:
-    if uses >= record.max_uses:
-        raise EnrolmentTokenUsed(f"the enrolment token was used {uses} of {record.max_uses} times", field="token")
-    if now >= record.expire_time:
-        raise EnrolmentTokenExpired(
-            f"the enrolment token expired at {_told(record.expire_time)}; the server's clock says {_told(now)}",
-            field="token",
-        )
-
-
-def _covered(record: TokenRecord, kind: str, name: str) -> str:
-    """The name that is enrolled; refused when the token is not for it or for the kind."""
-    if kind not in ("", record.kind):
-        raise EnrolmentNotCovered(f"the token is for a {record.kind}, not for a {kind}", field="kind")
-    if record.name and name not in ("", record.name):
-        raise EnrolmentNotCovered(f"the token is for the name {record.name}, not for {name[:80]!r}", field="name")
-    return checked_name(record.name or name)
-
-
 def _as_record(
     signed: x509.Certificate, kind: str, name: str, key: MachinePublicKey, now: datetime
 ) -> IssuedCertificate:
@@ -393,7 +389,3 @@ def _as_record(
         state=CertificateState.ISSUED,
         change_time=now,
     )
-
-
-def _told(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

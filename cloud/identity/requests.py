@@ -3,6 +3,7 @@
 import hashlib
 import ipaddress
 import re
+from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -10,8 +11,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from cloud.identity.authority import MachinePublicKey
+from cloud.identity.records import TokenRecord
 from podium.errors import InvalidRequest
-from podium.link.certificates import CertificateRequestInvalid, CertificateUnknown, PossessionNotProven
+from podium.link.certificates import (
+    CertificateRequestInvalid,
+    CertificateUnknown,
+    EnrolmentNotCovered,
+    EnrolmentTokenExpired,
+    EnrolmentTokenUsed,
+    PossessionNotProven,
+)
 
 MAX_PEM_BYTES = 8 * 1024
 MAX_SIGNATURE_BYTES = 256
@@ -134,3 +143,37 @@ def key_sha256(key: MachinePublicKey) -> bytes:
     return hashlib.sha256(
         key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     ).digest()
+
+
+def check_token(record: TokenRecord, uses: int, now: datetime) -> None:
+    """Let an enrolment token be used once more or not.
+
+    Raises:
+        EnrolmentTokenUsed, EnrolmentTokenExpired: it may not.
+    """
+    if uses >= record.max_uses:
+        raise EnrolmentTokenUsed(f"the enrolment token was used {uses} of {record.max_uses} times", field="token")
+    if now >= record.expire_time:
+        raise EnrolmentTokenExpired(
+            f"the enrolment token expired at {told(record.expire_time)}; the server's clock says {told(now)}",
+            field="token",
+        )
+
+
+def covered_name(record: TokenRecord, kind: str, name: str) -> str:
+    """The name that is enrolled.
+
+    Raises:
+        EnrolmentNotCovered: the token is not for it, or not for the kind.
+        InvalidRequest: it is not a name.
+    """
+    if kind not in ("", record.kind):
+        raise EnrolmentNotCovered(f"the token is for a {record.kind}, not for a {kind}", field="kind")
+    if record.name and name not in ("", record.name):
+        raise EnrolmentNotCovered(f"the token is for the name {record.name}, not for {name[:80]!r}", field="name")
+    return checked_name(record.name or name)
+
+
+def told(moment: datetime) -> str:
+    """A moment for people."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

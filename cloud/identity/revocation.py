@@ -65,6 +65,10 @@ class Revocations:
         known = self._known.get(serial)
         return known.state if known is not None else None
 
+    def holds_good(self, kind: str, name: str) -> bool:
+        """Whether a machine has a certificate that was not taken back."""
+        return any(certificate.name == name for certificate in self.good(kind))
+
     def is_revoked(self, serial: int) -> bool:
         """Whether a certificate was taken back."""
         return self.state(serial) is CertificateState.REVOKED
@@ -172,10 +176,16 @@ class Revocations:
                 ]
                 self._store.set_states(others, CertificateState.SUPERSEDED, now)
                 self._store.set_states([shown.serial], CertificateState.CURRENT, now)
-            if known is None:  # it was never given to anybody: its record could not be written
-                self._known.pop(shown.serial, None)
-            # Inside, so that memory changes in the order in which the record does.
-            self.put(self._store.certificates_of(shown.kind, shown.name))
+            now_known = self._store.certificates_of(shown.kind, shown.name)
+            never_given = known is None  # its record could not be written
+
+            def remember() -> None:
+                if never_given:
+                    self._known.pop(shown.serial, None)
+                self.put(now_known)
+
+            # Memory changes in the order in which the record does, and never when the record does not.
+            self._store.when_written(remember)
         return still_new
 
     def _note_seen(self, known: IssuedCertificate, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +75,7 @@ class IdentityStore:
         """
         self._path = path
         self._lock = threading.RLock()
+        self._when_written: list[Callable[[], None]] = []
         self._connection = opened(path)
         try:
             path.chmod(0o600)
@@ -106,11 +107,21 @@ class IdentityStore:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
+                for act in self._when_written:
+                    act()
             except sqlite3.Error as error:
                 raise podium_error(error, self._path) from error
             finally:
+                self._when_written.clear()
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+    def when_written(self, act: Callable[[], None]) -> None:
+        """Do something once the transaction that this is called in is on disk, and before any other begins.
+
+        When it cannot be written, nothing is done.
+        """
+        self._when_written.append(act)
 
     def add_token(self, token: TokenRecord) -> None:
         """Record a token."""

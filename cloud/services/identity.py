@@ -137,8 +137,10 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
         try:
             machine = await asyncio.to_thread(self._desk.revoke, kind, request.name, reason=reason, by=by)
         finally:
-            # Also when the ledger was full: what is taken back is taken back.
-            ended = self._revocations.tell(kind, request.name)
+            # Also when only the ledger was full: what is taken back is taken back. But a machine whose certificate
+            # is still good, since the disk was full, must not be told that it is not: it would not come back.
+            good = self._revocations.holds_good(kind, request.name)
+            ended = 0 if good else self._revocations.tell(kind, request.name)
         return identity_pb2.RevokeIdentityResponse(identity=_identity(machine), ended_calls=ended)
 
     async def IssueCallerToken(  # noqa: N802 - gRPC's name

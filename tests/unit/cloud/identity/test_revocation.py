@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import sqlite3
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ from podium.link.certificates import (
     CertificateSuperseded,
     CertificateUnknown,
 )
-from tests.unit.cloud.identity.ground import Ground
+from tests.unit.cloud.identity.ground import Ground, Machine
 
 
 def test_states_survive_a_restart(ground: Ground, tmp_path: Path) -> None:
@@ -223,3 +226,77 @@ def test_addresses_are_not_remembered_without_end() -> None:
     for number in range(10_050):
         attempts.refused(f"ipv4:10.{number >> 16}.{number >> 8 & 255}.{number & 255}:1")
     assert len(attempts._refused) == 10_000
+
+
+class _FullAtTheEnd:
+    """A connection to a disk that has room for everything but the end of a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+        if statement == "COMMIT":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return self._connection.execute(statement, *parameters)
+
+
+def _state_after_restart(folder: Path, ground: Ground, serial: int) -> CertificateState | None:
+    store = IdentityStore(folder / "identity.sqlite")
+    try:
+        return Revocations(store, clock=ground.clock).state(serial)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("what", ["revoke", "enrol", "renew", "first use"])
+def test_what_a_full_disk_did_not_take_memory_does_not_know_either(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    machine, text = ground.enrolled("a"), ground.token("a")
+    if what != "first use":
+        ground.revocations.check(machine.serial)
+    good = ground.revocations.state(machine.serial)
+    act: dict[str, Callable[[], object]] = {
+        "revoke": lambda: ground.desk.revoke("device", "a", reason="", by="ann"),
+        "enrol": lambda: ground.desk.enrol(text, Machine().csr),
+        "renew": lambda: ground.renew(machine, Machine()),
+        "first use": lambda: ground.revocations.check(machine.serial),
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(ground.store, "_connection", _FullAtTheEnd(ground.store._connection))
+        with pytest.raises(StorageFull) as refused:
+            act[what]()
+    if what == "revoke":
+        assert "still good" in refused.value.next_step
+    assert ground.revocations.state(machine.serial) is good
+    assert _state_after_restart(tmp_path, ground, machine.serial) is good
+    assert len(ground.revocations.good("device")) == 1
+    act[what]()  # once there is room
+    state = ground.revocations.state(machine.serial)
+    assert _state_after_restart(tmp_path, ground, machine.serial) is state
+    assert (state is CertificateState.REVOKED) is (what in ("revoke", "enrol"))
+
+
+def test_a_revocation_that_the_ledger_did_not_take_holds_and_says_so(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = ground.enrolled("a")
+
+    def full(entry: object) -> None:
+        raise StorageFull("no room in the ledger")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ground.audit, "append", full)
+        with pytest.raises(StorageFull) as refused:
+            ground.desk.revoke("device", "a", reason="", by="ann")
+    assert "are taken back" in refused.value.next_step
+    assert ground.revocations.is_revoked(machine.serial)
+    assert not ground.revocations.holds_good("device", "a")
+    assert _state_after_restart(tmp_path, ground, machine.serial) is CertificateState.REVOKED
+    ground.desk.revoke("device", "a", reason="", by="ann")
+    assert "identity.revoked" in ground.audit.actions
