@@ -71,8 +71,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
                 if engine == "process":
                     quiet = until(lambda: field.use().children <= idle.children, within_s=20)
         after = field.use()
-        left = sorted(os.listdir(field.scratch))
         assert field.server.stop() == 0
+        left = sorted(os.listdir(field.scratch))
         left_behind = frozenset(pid for pid in after.children if Path(f"/proc/{pid}").exists())
         log = field.server.log()
     return Seen(
