@@ -66,7 +66,8 @@ def mcp(
     """Offer Podium as an MCP server: submit_task, get_task, answer_question, cancel_task, list_agents.
 
     Over HTTP every caller brings a bearer token of its own, which is passed on; only on loopback may callers
-    without one use the token that was given to the gateway. Over --stdio whoever started it is the caller.
+    without one use the token that was given with --token-file or PODIUM_TOKEN, never the operator's. Over --stdio
+    whoever started it is the caller.
     """
     from cloud.gateways.http import Listener, quiet_libraries
     from podium.telemetry.log_lines import log_to

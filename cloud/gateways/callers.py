@@ -39,7 +39,10 @@ class Callers:
         """
         if authorization is None:
             if self.token_required:
-                raise Unauthenticated("this gateway passes on the caller's own token, and there is none")
+                raise Unauthenticated(
+                    "this gateway passes on the caller's own token, and there is none: "
+                    "send `Authorization: Bearer TOKEN` with a token of `podium token issue`"
+                )
             return self.address
         token = authorization[len(_PREFIX) :].strip()
         if not authorization.lower().startswith(_PREFIX) or not _is_token(token):

@@ -87,7 +87,7 @@ class ArtefactUntrusted(ModelError):
     """No signature of the artefact is right and of a key that is trusted here now."""
 
     code = "ARTEFACT_UNTRUSTED"
-    advice = "Have the artefact signed by a trusted key, or trust the key if you know whose it is."
+    advice = "Have it signed by a trusted key, or `podium artefacts trust PUBLIC_KEY` if you know whose it is."
 
 
 class ArtefactCorrupt(DataCorrupt):
