@@ -22,6 +22,7 @@ from agents.engines.python import PythonEngine
 from agents.pack import build_resources
 from agents.specialists.logger import RESOURCE as AUDIT_LOG
 from cloud.access import Access
+from cloud.agent_problems import AgentProblems
 from cloud.artefact_audit import ArtefactAudit
 from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.audit import LedgerAuditLog
@@ -29,6 +30,7 @@ from cloud.blobs.garbage import GarbageCollector
 from cloud.blobs.room import BlobLimits
 from cloud.blobs.store import BlobStore
 from cloud.bus.embedded import EmbeddedBus
+from cloud.contents import KEPT, check_contents, note_contents
 from cloud.devices import DeviceHub
 from cloud.engines import build_engines, close_engines
 from cloud.inbox import SqliteInbox
@@ -116,6 +118,7 @@ class App:
         settings, clock, data = self._settings, self._clock, self._settings.data
         lock = DataLock.acquire(data)
         self._exits.callback(lock.release)
+        check_contents(data)
         # One that was killed has left word of where it listened.
         (data / SERVER_FILE).unlink(missing_ok=True)
         # The lock makes sure that nobody else uses the log, so leases found in it are those of the dead.
@@ -213,7 +216,13 @@ class App:
             trial=trial_settings(settings.trial_inputs, settings.trial_seconds, settings.call_limit_seconds),
         )
         registry_pb2_grpc.add_RegistryServiceServicer_to_server(
-            RegistryService(specialists.registry, registrations, registrar), server
+            RegistryService(
+                specialists.registry,
+                registrations,
+                registrar,
+                AgentProblems(specialists.registry, registrations, onnx),
+            ),
+            server,
         )
         review_pb2_grpc.add_ReviewServiceServicer_to_server(
             ReviewService(self.bus, specialists.registry, desk), server
@@ -227,6 +236,7 @@ class App:
             self.machines_address = listen(
                 server, settings.machines_listen, machines.back, machines_ca=machines.desk.ca_pem
             )
+        note_contents(data, KEPT)
         await server.start()
         self._exits.push_async_callback(server.stop, _STREAMS_END_WITHIN_S)
         self._exits.callback(hub.close)
@@ -249,6 +259,7 @@ class App:
                 ca_file=self.ca_file,
                 tls=not settings.insecure_loopback,
                 token_file=access.token_file,
+                metrics=self.metrics_address,
             )
             self._exits.callback(announced.unlink, missing_ok=True)
         self._warm(python, onnx, specialists)
@@ -308,7 +319,8 @@ def build(
     Entering raises:
         DataDirectoryInUse: another server runs on the data directory.
         AddressUnavailable: the address is taken.
-        TlsFilesUnusable, DatabaseCorrupt, ManifestInvalid: what it needs from disk is not sound.
+        DataMissing, TlsFilesUnusable, DatabaseCorrupt, ManifestInvalid: what it needs from disk is not there or not
+            sound.
 
     Args:
         settings: what it is told; see `cloud.settings.load_settings`.

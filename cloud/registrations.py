@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,16 @@ CREATE TABLE IF NOT EXISTS states (
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A registered version that was not loaded at the start, and so does not serve."""
+
+    name: str
+    version: str
+    manifest_sha256: str
+    reason: str
+
+
 class Registrations:
     """One file, and the registry that it is loaded into. Its calls block; safe to share between threads."""
 
@@ -79,6 +90,8 @@ class Registrations:
         self._clock = clock
         self._new_id = new_id
         self._lock = threading.Lock()
+        self.left_out: tuple[LeftOut, ...] = ()
+        """What `load` could not load."""
         self._connection = opened(path)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -97,7 +110,7 @@ class Registrations:
         Returns:
             What was left out and why, in words.
         """
-        left_out: list[str] = []
+        left_out: list[LeftOut] = []
         with self._lock, self._typed_errors():
             rows = self._connection.execute(
                 "SELECT name, version, manifest, sha256, registered_by, registered_at FROM registrations"
@@ -108,10 +121,12 @@ class Registrations:
                 registration = Registration(by=by, at=datetime.fromisoformat(at))
                 self._registry.add(_revived((name, version), manifest, sha256, registration, policy))
             except (PodiumError, ValueError, RecursionError) as error:
-                left_out.append(f"agent {name} {version} was left out: {error}")
-                _LOG.warning("agent %s %s was registered and cannot be loaded: %s", name, version, error)
+                left_out.append(LeftOut(name=name, version=version, manifest_sha256=sha256, reason=str(error)))
+                code = error.code if isinstance(error, PodiumError) else type(error).__name__
+                _LOG.warning("agent %s %s (%s) was registered and is left out: %s", name, version, sha256, code)
+        self.left_out = tuple(left_out)
         self._restore(states)
-        return tuple(left_out)
+        return tuple(f"agent {one.name} {one.version} was left out: {one.reason}" for one in left_out)
 
     def register(self, agent: RegisteredAgent, *, by: str) -> RegisteredAgent:
         """Keep an agent that was looked over and tried; as it then stands in the registry.

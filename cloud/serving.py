@@ -112,7 +112,14 @@ async def all_serving(health_service: Any) -> None:
 
 
 def announce(
-    data: Path, *, address: str, machines: str, ca_file: Path | None, tls: bool, token_file: Path | None
+    data: Path,
+    *,
+    address: str,
+    machines: str,
+    ca_file: Path | None,
+    tls: bool,
+    token_file: Path | None,
+    metrics: str = "",
 ) -> Path:
     """Let commands on this machine find the server; the file that says so, to be removed at the end.
 
@@ -126,6 +133,7 @@ def announce(
         "ca": str(ca_file.resolve()) if ca_file is not None else None,
         "tls": tls,
         "token": str(token_file.resolve()) if token_file is not None else None,
+        "metrics": _from_here(metrics) or None,
         "pid": os.getpid(),
     }
     temporary = path.with_suffix(".new")

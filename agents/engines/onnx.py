@@ -6,7 +6,6 @@ list of packaged models (`pinned:NAME`). A version that is refused changes nothi
 
 import asyncio
 import contextvars
-import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -114,11 +113,19 @@ class OnnxEngine:
             slot = self._slot(OnnxSettings.model_validate(dict(spec.settings)))
             await asyncio.get_running_loop().run_in_executor(self._pool, slot.refresh)
 
-    def states(self) -> dict[str, SlotState]:
-        """What is served and what is refused, by the model's name as manifests give it."""
+    def state_of(self, spec: AgentSpec) -> SlotState | None:
+        """What serves an agent and what is refused for it; None while its model is not kept ready.
+
+        Agents that ask other things of the same model have states of their own: one may be refused what the other
+        is served.
+
+        Args:
+            spec: An agent of this engine.
+        """
+        key = _key(OnnxSettings.model_validate(dict(spec.settings)))
         with self._making:
-            slots = dict(self._slots)
-        return {json.loads(key)["model"]: slot.state for key, slot in slots.items()}
+            slot = self._slots.get(key)
+        return None if slot is None else slot.state
 
     def close(self) -> None:
         """Take no more calls and follow no more models; a version that is being made ready is waited for."""
@@ -142,7 +149,7 @@ class OnnxEngine:
 
     def _slot(self, settings: OnnxSettings) -> ModelSlot:
         """The slot of a model; agents that ask the same of the same model share one."""
-        key = settings.model_dump_json(include={"model", "inputs", "outputs", "trial", "threads"})
+        key = _key(settings)
         with self._making:
             slot = self._slots.pop(key, None)
             if slot is None:
@@ -186,6 +193,11 @@ class _Call:
             self._stopped = True
             if self._stop is not None:
                 self._stop.stop()
+
+
+def _key(settings: OnnxSettings) -> str:
+    """What agents that share a slot have in common."""
+    return settings.model_dump_json(include={"model", "inputs", "outputs", "trial", "threads"})
 
 
 @cache

@@ -213,9 +213,14 @@ def _show_versions(found: Sequence[agent_pb2.AgentDescription], *, as_json: bool
 def _show_line(console: Console, agent: agent_pb2.AgentDescription, *, alone: bool) -> None:
     pack = f"pack {agent.pack}, " if agent.pack else ""
     off = "" if agent.enabled else ", disabled"
+    model = f", model version {agent.model_version}" if agent.model_version else ""
     share = "" if alone else f", weight {agent.weight}"
-    about = f" {agent.version} ({pack}{agent.engine}, {_TOUCHES[_touches(agent)]}{share}{off})"
+    about = f" {agent.version} ({pack}{agent.engine}, {_TOUCHES[_touches(agent)]}{model}{share}{off})"
+    if not agent.engine:
+        about = f" {agent.version} (does not serve)"
     console.print(Text.assemble((agent.name, "bold"), about), soft_wrap=True)
+    if agent.problem:
+        console.print(Text.assemble("    ", ("problem", "bold red"), f": {agent.problem}"), soft_wrap=True)
 
 
 def _touches(agent: agent_pb2.AgentDescription) -> str:
@@ -231,6 +236,8 @@ def agent_json(agent: agent_pb2.AgentDescription) -> dict[str, Any]:
         "description": agent.description,
         "engine": agent.engine,
         "enabled": agent.enabled,
+        "problem": agent.problem,
+        "model_version": agent.model_version,
         "weight": agent.weight,
         "side_effects": _touches(agent),
         "capability_tags": list(agent.capability_tags),

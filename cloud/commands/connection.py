@@ -153,6 +153,12 @@ def running_server(data: Path, token: str = "") -> Address | None:
     return None if entry is None else _announced(entry, None, token)
 
 
+def metrics_address(data: Path) -> str:
+    """Where the server that runs on a data directory shows its metrics; '' when none runs or it shows none."""
+    entry = _entry(data)
+    return "" if entry is None else str(entry.get("metrics") or "")
+
+
 def _announced(entry: Mapping[str, Any], ca: Path | None, token: str) -> Address:
     """The address that a server.json holds."""
     if not token and entry.get("token"):

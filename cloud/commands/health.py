@@ -1,15 +1,16 @@
 """`podium health-check`: is everything there that an answer needs?"""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import grpc
 import typer
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from cloud.commands import vitals
 from cloud.commands.connection import (
     DEFAULT_DATA,
     CaOption,
@@ -27,6 +28,7 @@ from podium.import_names import check_import_names
 from podium.link import Address, sync_channel, unreachable
 from podium.rpc_status import from_rpc_error
 from podium.terminal import Console
+from podium.v1 import agent_pb2
 
 CALL_LIMIT_S = 10
 MIN_FREE_BYTES = 200 * 2**20
@@ -49,12 +51,14 @@ def health_check(
     ca: CaOption = None,
     token_file: TokenFileOption = None,
     data: DataOption = DEFAULT_DATA,
+    deep: Annotated[bool, typer.Option("--deep", help="Verify every entry of the audit ledger.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the server, its agents, the model files and the disk; exit 0 only if all is well.
+    """Check the server, its agents, what it keeps on disk and its certificate; exit 0 only if all is well.
 
-    Without --server and without a running one, a server is started for the check, so that the embedded default is
-    what is looked at.
+    With --server, what only the server's own machine can tell is left out: audit ledger, blobs, metrics, and
+    whether agents elsewhere are reached. Without it and without a running server, one is started for the check, so
+    that the embedded default is what is looked at.
     """
     checks = [
         _tried("environment", _environment),
@@ -65,7 +69,7 @@ def health_check(
     try:
         with serving_address(server, ca, data, token_file) as address:
             checks.append(_tried("server", lambda: _serving(address)))
-            checks.append(_tried("agents", lambda: _agents(address)))
+            checks += _of_server(address, data if server is None else None, deep=deep)
     except PodiumError as error:
         checks.append(Check(name="server", ok=False, detail=_in_words(error)))
     ok = all(check.ok for check in checks)
@@ -82,9 +86,30 @@ def health_check(
         raise SystemExit(1)
 
 
-def _tried(name: str, look: Callable[[], str]) -> Check:
+def _of_server(address: Address, data: Path | None, *, deep: bool) -> Iterator[Check]:
+    """What a server says of itself, and, where its data directory is at hand, what lies there."""
+    found: list[agent_pb2.AgentDescription] = []
+
+    def agents() -> vitals.Vital:
+        with Client(address) as client:
+            found.extend(client.agents())
+        return vitals.agents(found)
+
+    yield _tried("agents", agents)
+    yield _tried("certificate", lambda: vitals.certificate(address, data, vitals.now()))
+    if data is not None:
+        yield _tried("reach", lambda: vitals.reach(found))
+        yield _tried("ledger", lambda: vitals.ledger(data, deep=deep))
+        yield _tried("telemetry", lambda: vitals.telemetry(data))
+        yield _tried("blobs", lambda: vitals.blobs(data))
+
+
+def _tried(name: str, look: Callable[[], str | vitals.Vital]) -> Check:
     try:
-        return Check(name=name, ok=True, detail=look())
+        seen = look()
+        if isinstance(seen, str):
+            return Check(name=name, ok=True, detail=seen)
+        return Check(name=name, ok=seen.ok, detail=seen.detail)
     except PodiumError as error:
         return Check(name=name, ok=False, detail=_in_words(error))
 
@@ -135,10 +160,3 @@ def _serving(address: Address) -> str:
     if response.status != health_pb2.HealthCheckResponse.SERVING:
         raise ServerUnavailable(f"{address.target} is {name}")
     return f"{address.target} is {name}"
-
-
-def _agents(address: Address) -> str:
-    with Client(address) as client:
-        found = client.agents()
-    disabled = [agent.name for agent in found if not agent.enabled]
-    return f"{len(found)} on duty" + (f", {', '.join(disabled)} disabled" if disabled else "")

@@ -10,10 +10,11 @@ from agents.canonical import canonical_json
 from agents.manifest_text import Finding
 from agents.registry import AgentRegistry, RegisteredAgent
 from agents.spec import AgentSpec
+from cloud.agent_problems import AgentProblems
 from cloud.auth.principal import current_principal
 from cloud.registering import Registrar
-from cloud.registrations import Registrations
-from podium.errors import InvalidRequest
+from cloud.registrations import LeftOut, Registrations
+from podium.errors import InvalidRequest, NotFound
 from podium.v1 import agent_pb2, registry_pb2, registry_pb2_grpc
 
 _SIDE_EFFECTS = {
@@ -30,25 +31,43 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
     """See `podium/v1/registry.proto`."""
 
-    def __init__(self, registry: AgentRegistry, registrations: Registrations, registrar: Registrar) -> None:
+    def __init__(
+        self,
+        registry: AgentRegistry,
+        registrations: Registrations,
+        registrar: Registrar,
+        problems: AgentProblems,
+    ) -> None:
         self._registry = registry
+        self._problems = problems
         self._registrations = registrations
         self._registrar = registrar
 
     async def ListAgents(  # noqa: N802 - gRPC's name
         self, request: registry_pb2.ListAgentsRequest, context: Context
     ) -> registry_pb2.ListAgentsResponse:
-        """Agents by name and version."""
-        agents = (agent for agent in self._registry.all_versions() if request.pack in ("", agent.pack))
-        return registry_pb2.ListAgentsResponse(agents=map(describe, agents))
+        """Agents by name and version; also those that were registered and left out at the start."""
+        agents = [agent for agent in self._registry.all_versions() if request.pack in ("", agent.pack)]
+        described = [self._described(agent) for agent in agents]
+        if not request.pack:
+            described += [_left_out(one, problem) for one, problem in self._problems.left_out()]
+            described.sort(key=lambda agent: agent.name)
+        return registry_pb2.ListAgentsResponse(agents=described)
 
     async def GetAgent(  # noqa: N802 - gRPC's name
         self, request: registry_pb2.GetAgentRequest, context: Context
     ) -> registry_pb2.GetAgentResponse:
         """One agent; the serving version when none is named."""
+        for one, problem in self._problems.left_out():
+            if request.version == one.version and request.name == one.name:
+                raise NotFound(
+                    f"agent {one.name} {one.version} was {problem}",
+                    next_step="Put right what it says and start the server again, or register another version.",
+                    agent=one.name,
+                )
         agent = self._registry.get(request.name, request.version)
         return registry_pb2.GetAgentResponse(
-            agent=describe(agent), manifest_json=canonical_json(agent.spec.manifest())
+            agent=self._described(agent), manifest_json=canonical_json(agent.spec.manifest())
         )
 
     async def RegisterAgent(  # noqa: N802 - gRPC's name
@@ -84,7 +103,7 @@ class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
         )
         if not request.enabled:
             await self._registrar.forget(request.name)
-        return registry_pb2.SetAgentEnabledResponse(agents=map(describe, agents))
+        return registry_pb2.SetAgentEnabledResponse(agents=map(self._described, agents))
 
     async def SetAgentWeights(  # noqa: N802 - gRPC's name
         self, request: registry_pb2.SetAgentWeightsRequest, context: Context
@@ -96,11 +115,17 @@ class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
         agents = await asyncio.to_thread(
             self._registrations.set_weights, request.name, weights, by=current_principal().caller
         )
-        return registry_pb2.SetAgentWeightsResponse(agents=map(describe, agents))
+        return registry_pb2.SetAgentWeightsResponse(agents=map(self._described, agents))
+
+    def _described(self, agent: RegisteredAgent) -> agent_pb2.AgentDescription:
+        described = describe(agent)
+        described.problem = self._problems.of(agent)
+        described.model_version = self._problems.model_version(agent)
+        return described
 
 
 def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
-    """An agent as it travels."""
+    """An agent as it travels, without what only the running server knows of it."""
     spec = agent.spec
     timeout = Duration()
     timeout.FromTimedelta(spec.sla.timeout)
@@ -127,6 +152,13 @@ def describe(agent: RegisteredAgent) -> agent_pb2.AgentDescription:
         described.registered_by = agent.registration.by
         described.register_time.FromDatetime(agent.registration.at)
     return described
+
+
+def _left_out(one: LeftOut, problem: str) -> agent_pb2.AgentDescription:
+    """A registered version that does not serve: what is known without its manifest, which may make no sense."""
+    return agent_pb2.AgentDescription(
+        name=one.name, version=one.version, manifest_sha256=one.manifest_sha256, problem=problem
+    )
 
 
 def _endpoint(spec: AgentSpec) -> str:

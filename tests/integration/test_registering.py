@@ -135,12 +135,19 @@ def test_what_no_longer_loads_is_left_out_and_the_server_starts(tmp_path: Path) 
         file.execute("UPDATE registrations SET manifest = 'no JSON' WHERE name = 'village_lister'")
     file.close()
     with serving(data, **ALLOWED) as server, Client(Address.of(server.address)) as client:
-        names = {agent.name for agent in client.agents()}
-        assert "city_lister" in names
-        assert not {"town_lister", "village_lister"} & names
+        problems = {agent.name: agent.problem for agent in client.agents() if not agent.enabled}
+        assert set(problems) == {"town_lister", "village_lister"}
+        assert all(problem.startswith("left out at start: ") for problem in problems.values())
+        with pytest.raises(NotFound, match="left out at start"):
+            client.agent("town_lister", "1.0.0")
+        assert client.agent("city_lister").agent.problem == ""
+        listed = podium("agents", "list", "--data", str(data))
+        assert "town_lister 1.0.0 (does not serve)\n    problem: left out at start: " in listed.out
     with serving(data) as server, Client(Address.of(server.address)) as client:
         # The operator took the module off the list.
-        assert "city_lister" not in {agent.name for agent in client.agents()}
+        (city_lister,) = (agent for agent in client.agents() if agent.name == "city_lister")
+        assert not city_lister.enabled
+        assert "agent_modules" in city_lister.problem
 
 
 def test_an_agent_that_breaks_its_contract_is_refused_with_everything(tmp_path: Path) -> None:

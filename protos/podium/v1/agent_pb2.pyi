@@ -248,6 +248,7 @@ class AgentDescription(_message.Message):
     ENDPOINT_FIELD_NUMBER: _builtins.int
     HANDOVERS_JSON_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
+    MODEL_VERSION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, unique among agents and tools."""
     version: _builtins.str
@@ -280,6 +281,8 @@ class AgentDescription(_message.Message):
     """What is wrong with it now, in words, e.g. "left out at start: ..." or "refused model version ..."; empty when
     nothing is known to be. Only said by a server about its agents.
     """
+    model_version: _builtins.str
+    """Version of the model that serves it, for engine onnx while its model is kept ready; else empty."""
     @_builtins.property
     def capability_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What it can do."""
@@ -318,10 +321,11 @@ class AgentDescription(_message.Message):
         endpoint: _builtins.str = ...,
         handovers_json: _builtins.bytes = ...,
         problem: _builtins.str = ...,
+        model_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["register_time", b"register_time", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capability_tags", b"capability_tags", "description", b"description", "enabled", b"enabled", "endpoint", b"endpoint", "engine", b"engine", "handovers_json", b"handovers_json", "input_schema_json", b"input_schema_json", "manifest_sha256", b"manifest_sha256", "name", b"name", "output_schema_json", b"output_schema_json", "pack", b"pack", "problem", b"problem", "register_time", b"register_time", "registered_by", b"registered_by", "requires", b"requires", "side_effects", b"side_effects", "timeout", b"timeout", "version", b"version", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capability_tags", b"capability_tags", "description", b"description", "enabled", b"enabled", "endpoint", b"endpoint", "engine", b"engine", "handovers_json", b"handovers_json", "input_schema_json", b"input_schema_json", "manifest_sha256", b"manifest_sha256", "model_version", b"model_version", "name", b"name", "output_schema_json", b"output_schema_json", "pack", b"pack", "problem", b"problem", "register_time", b"register_time", "registered_by", b"registered_by", "requires", b"requires", "side_effects", b"side_effects", "timeout", b"timeout", "version", b"version", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -28,6 +28,7 @@ from tests.unit.tools.artefacts.signed import ANN, DEFECTS, Desk, version
 from tests.unit.tools.onnx.graphs import adding, looping
 from tests.unit.tools.onnx.tiny_model import division
 from tools.artefacts.admission import Admission
+from tools.artefacts.serving import SlotState
 from tools.onnx.inspection import inspect
 from tools.onnx.trial import TrialLimits
 
@@ -90,12 +91,18 @@ def ask(engine: OnnxEngine, text: str, of: AgentSpec | None = None, limit_ms: in
     return asyncio.run(engine.invoke(invocation(of or onnx(), {"text": text}, limit_ms=limit_ms)))
 
 
+def _state(engine: OnnxEngine, of: AgentSpec) -> SlotState:
+    state = engine.state_of(of)
+    assert state is not None
+    return state
+
+
 def test_answers_with_the_current_version_and_follows_it(desk: Desk, engine: OnnxEngine) -> None:
     promoted(desk, "1", adding(1))
     assert ask(engine, "5")["said"] == "6"
     promoted(desk, "2", adding(20))
     deadline = time.monotonic() + 60
-    while engine.states()["defects"].serving != "2":
+    while _state(engine, onnx()).serving != "2":
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert ask(engine, "5")["said"] == "25"
@@ -105,7 +112,7 @@ def test_answers_with_the_current_version_and_follows_it(desk: Desk, engine: Onn
 def test_a_packaged_model_serves_by_the_committed_list(engine: OnnxEngine) -> None:
     pages = onnx(model="pinned:ppocr-cls", before=f"{HERE}:page", after=f"{HERE}:upright")
     assert ask(engine, "x", pages)["said"] in ("True", "False")
-    assert engine.states()["pinned:ppocr-cls"].serving == "3.10.0"
+    assert _state(engine, pages).serving == "3.10.0"
     with pytest.raises(AgentUnreachable, match="not in the list of reviewed models"):
         ask(engine, "1", onnx(model="pinned:other"))
 
@@ -117,9 +124,9 @@ def test_no_more_models_than_allowed_are_kept_ready(desk: Desk) -> None:
     before = _followers()
     for _ in range(2):
         assert ask(engine, "5")["said"] == "6"
-        assert list(engine.states()) == ["defects"]
+        assert _state(engine, onnx()).serving == "1"
         assert ask(engine, "x", pages)["said"] in ("True", "False")
-        assert list(engine.states()) == ["pinned:ppocr-cls"]
+        assert (engine.state_of(onnx()), _state(engine, pages).refused) == (None, ())
     deadline = time.monotonic() + 60
     while len(_followers() - before) > 1:
         assert time.monotonic() < deadline
@@ -197,11 +204,15 @@ def test_a_version_of_another_shape_is_refused_and_the_old_one_answers(desk: Des
     assert ask(engine, "5", agent)["said"] == "6"
     promoted(desk, "2", adding(1, width=3))
     deadline = time.monotonic() + 60
-    while not engine.states()["defects"].refused:
+    while not _state(engine, agent).refused:
         assert time.monotonic() < deadline
         assert ask(engine, "5", agent)["said"] == "6"
     assert ask(engine, "5", agent)["said"] == "6"
-    assert engine.states()["defects"].refused[0].code == "ONNX_REFUSED"
+    assert _state(engine, agent).refused[0].code == "ONNX_REFUSED"
+    assert _state(engine, agent).serving == "1"
+    anything = onnx()
+    asyncio.run(engine.warm([anything]))  # it asks for no shape, so what the other is refused serves it
+    assert (_state(engine, anything).serving, _state(engine, anything).refused) == ("2", ())
     engine.close()
 
 

@@ -185,6 +185,9 @@ def test_a_manifest_that_was_changed_on_disk_is_left_out(tmp_path: Path) -> None
     with _desk(tmp_path) as desk:
         (said,) = desk.left_out
         assert "is not the one that was registered" in said
+        (left_out,) = desk.registrations.left_out
+        assert (left_out.name, left_out.version) == ("echo", "1.0.0")
+        assert "is not the one that was registered" in left_out.reason
         assert desk.registry.find("echo") is None
 
 
