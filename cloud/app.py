@@ -319,8 +319,8 @@ def build(
     Entering raises:
         DataDirectoryInUse: another server runs on the data directory.
         AddressUnavailable: the address is taken.
-        DataMissing, TlsFilesUnusable, DatabaseCorrupt, ManifestInvalid: what it needs from disk is not there or not
-            sound.
+        DataMissing: something that the data directory had is gone.
+        TlsFilesUnusable, DatabaseCorrupt, ManifestInvalid: what it needs from disk is not sound.
 
     Args:
         settings: what it is told; see `cloud.settings.load_settings`.
@@ -337,7 +337,7 @@ async def _keep_running(worker: Worker) -> None:
         try:
             await worker.run()
         except PodiumError as error:
-            _LOG.error("a worker stopped and starts again: %s: %s", error.code, error.message, exc_info=error)
+            _LOG.error("a worker stopped and starts again: %s", error.code, exc_info=error)
             await asyncio.sleep(_WORKER_RESTARTS_AFTER_S)
         else:
             return

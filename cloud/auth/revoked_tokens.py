@@ -39,15 +39,20 @@ class RevokedTokens:
         Raises:
             DataCorrupt: the file is damaged. Nothing is served then: a revocation must not be forgotten.
             SecretExposed: others than its owner may write it.
+            StorageFull, InternalError: it is not there and cannot be made.
         """
         path = data / FILE
         content = read_secret(path)
+        if content is None:
+            # From the start on, so that one that goes missing is missed (cloud.contents).
+            write_secret(path, b"{}")
         try:
             entries = json.loads(content) if content is not None else {}
             callers = {str(caller): _taken_back(entry) for caller, entry in entries.items()}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataCorrupt(
-                f"{path} is damaged: {error}", next_step="Restore it from a backup, or remove it and revoke again."
+                f"{path} is damaged: {error}",
+                next_step="Restore it from a backup, or put {} in its place and revoke again.",
             ) from error
         return cls(path, callers)
 

@@ -99,7 +99,8 @@ class DatabaseCorrupt(DataCorrupt):
     code = "DATABASE_CORRUPT"
     advice = (
         "Stop the server, put the file with its -wal file aside, then restore both from a backup or rescue"
-        " what can be read with `sqlite3 FILE .recover`; without the files the server starts anew."
+        " what can be read with `sqlite3 FILE .recover`. To start anew without what was in it, put both aside and"
+        " remove the file's name from contents.json of the data directory."
     )
 
 

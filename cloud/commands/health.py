@@ -21,6 +21,7 @@ from cloud.commands.connection import (
     local_specialists,
     serving_address,
 )
+from cloud.contents import check_contents
 from podium.cli import emit
 from podium.client import Client
 from podium.errors import PodiumError, ServerUnavailable
@@ -66,6 +67,8 @@ def health_check(
         _tried("models", _models),
         _tried("disk", lambda: _disk(data)),
     ]
+    if server is None:
+        checks.append(_tried("data", lambda: _data(data)))
     try:
         with serving_address(server, ca, data, token_file) as address:
             checks.append(_tried("server", lambda: _serving(address)))
@@ -134,6 +137,11 @@ def _models() -> str:
 
     names = [verified_path(model.name).name for model in committed_models()]
     return f"{len(names)} model files have their pinned hashes"
+
+
+def _data(data: Path) -> str:
+    count = check_contents(data)
+    return f"{data} has the {count} files and folders that it had" if count else f"{data} is a new data directory"
 
 
 def _disk(data: Path) -> str:

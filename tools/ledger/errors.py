@@ -30,7 +30,8 @@ class LedgerCorrupt(DataCorrupt):
     code = "LEDGER_CORRUPT"
     advice = (
         "Keep the folder as it is, as evidence, and put it aside; restore it from a backup and compare with"
-        " `podium ledger verify`. Nothing is repaired by itself; without the folder a new ledger is started."
+        " `podium ledger verify`. Nothing is repaired by itself; a new ledger is started once the folder and its"
+        " name in contents.json of the data directory are gone."
     )
 
     def __init__(self, folder: Path, damage: Damage) -> None:
