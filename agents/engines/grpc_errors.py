@@ -20,6 +20,7 @@ from podium.errors import (
     PodiumError,
 )
 from podium.link import Address, unreachable
+from podium.link.certificates import ServerNotTrusted
 from podium.rpc_status import from_rpc_error
 
 _BELIEVED = (
@@ -35,6 +36,10 @@ _BELIEVED = (
 _DETAILS = "grpc-status-details-bin"
 _MOST_EVIDENCE = 8
 _LONGEST_RETRY_AFTER = timedelta(minutes=1)
+_UNTRUSTED = (
+    "A host is trusted by a name in its certificate, until that ends or is revoked: see `podium machine list`. "
+    "`podium machine invite --kind agent_host --host NAME` and, there, `podium enroll` let it in again."
+)
 
 
 class NotCalled(Exception):
@@ -83,7 +88,7 @@ def _untold(
             shown = unreachable(address, from_status(error))
             return AgentUnreachable(
                 f"the host of {name} cannot be reached: {said(shown.message)}",
-                next_step=shown.next_step if type(shown).code != "SERVER_UNAVAILABLE" else "",
+                next_step=_what_next(shown),
                 evidence=[target, details],
                 agent=name,
             )
@@ -100,6 +105,12 @@ def _untold(
             )
         case _:
             return AgentCrashed(f"{name} at {target} ended with {code.name}: {details}", agent=name)
+
+
+def _what_next(shown: PodiumError) -> str:
+    if isinstance(shown, ServerNotTrusted):
+        return _UNTRUSTED
+    return shown.next_step if type(shown).code != "SERVER_UNAVAILABLE" else ""
 
 
 def from_status(error: grpc.aio.AioRpcError) -> PodiumError:

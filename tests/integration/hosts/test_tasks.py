@@ -185,6 +185,7 @@ def test_over_tls_a_host_is_called_until_its_certificate_is_taken_back(tmp_path:
             assert first.error.code == "AGENT_UNREACHABLE"
             assert "taken back" in first.error.message
             assert all("not vouched for" in failed.error.message for failed in later)
+            assert all("podium machine list" in failed.error.next_step for failed in later)
             assert "relay_count_here" in agents_that_ran(events)
 
 
