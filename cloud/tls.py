@@ -80,7 +80,7 @@ class Shown:
             try:
                 found = self._look()
             except PodiumError as error:
-                _LOG.warning("the server goes on with its certificate as it was: %s %s", error.code, error.message)
+                _LOG.warning("the server goes on with its certificate as it was: %s", error.code)
                 return None
             if found == self.now:
                 return None

@@ -125,13 +125,13 @@ class Worker:
                 return
             except PodiumError as error:
                 # A full disk or the like: the task goes on, and a lease that lapsed may still be renewed.
-                _log.error("the lease of task %s was not renewed: %s", lease.task_id, error.message)
+                _log.error("the lease of task %s was not renewed: %s", lease.task_id, error.code)
 
     async def _crashed(self, task_id: str, error: Exception) -> None:
         """Wait longer after each defect; give the task up after several, so that it does not spin for ever."""
         if isinstance(error, StorageFull):
             # Not the task's fault and nothing of it is lost; it goes on when there is room again.
-            _log.error("running task %s failed: %s", task_id, error.message)
+            _log.error("running task %s failed: %s", task_id, error.code)
             await asyncio.sleep(1)
             return
         count = self._crashes[task_id] = self._crashes.get(task_id, 0) + 1
@@ -144,7 +144,7 @@ class Worker:
                 await surrender(self._bus, task_id, error)
             except PodiumError as failure:
                 # It stays as it is and is run again: better than a task that nobody holds or ends.
-                _log.error("task %s cannot be failed now: %s", task_id, failure.message)
+                _log.error("task %s cannot be failed now: %s", task_id, failure.code)
             return
         await asyncio.sleep(min(0.05 * 4**count, 30))
 

@@ -201,7 +201,7 @@ class A2aEngine:
         from a2a.client.client import ClientCallContext, ClientConfig
         from a2a.client.client_factory import ClientFactory
 
-        from agents.engines.a2a_card import card_summary, find_card
+        from agents.engines.a2a_card import find_card
         from agents.engines.a2a_http import http_client
 
         name = invocation.spec.name
@@ -214,7 +214,8 @@ class A2aEngine:
         await self._hosts.check(found.interface.url, agent=name)
         before = self._cards.setdefault(_key(invocation), found.sha256)
         if before != found.sha256:
-            _LOG.warning("the card of %s has changed: %s", name, card_summary(found))
+            # Not what it says: whoever wrote the card may have put anything into it.
+            _LOG.warning("the card of %s has changed from %s to %s", name, before, found.sha256)
             self._cards[_key(invocation)] = found.sha256
         limit = message_limit(invocation)
         http = http_client(max_response_bytes=limit, ca_file=settings.ca_file)

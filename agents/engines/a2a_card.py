@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -150,8 +150,3 @@ def _unsafe(interface: AgentInterface, settings: A2aSettings) -> str:
     if parts.scheme in ("http", "grpc") and not is_loopback(host):
         return f"{said(host)} is not on this machine, so it is only spoken to with TLS"
     return ""
-
-
-def card_summary(found: CheckedCard) -> dict[str, Any]:
-    """What the log says of a card."""
-    return {"name": said(found.card.name), "version": said(found.card.version), "sha256": found.sha256}

@@ -70,7 +70,7 @@ class PythonEngine:
             try:
                 await self._function(name)
             except ManifestInvalid as error:
-                _LOG.warning("an agent's function cannot be called: %s", error.message)
+                _LOG.warning("an agent's function %s cannot be called: %s", name, error.code)
 
     async def _function(self, name: str) -> AgentFunction:
         # Importing a specialist late keeps DuckDB and its like out of processes that never need them; on a thread

@@ -86,7 +86,7 @@ class GarbageCollector:
             try:
                 await self.collect()
             except PodiumError as error:
-                _LOG.error("unused blobs were not removed: %s: %s", error.code, error.message, exc_info=error)
+                _LOG.error("unused blobs were not removed: %s", error.code, exc_info=error)
             await asyncio.sleep(every.total_seconds())
 
     async def _settle_pending(self) -> None:

@@ -99,7 +99,7 @@ class BlobIndex:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise podium_error(error, path) from error
-            _LOG.error("%s is damaged and made anew; the old one is kept beside it: %s", path, error)
+            _LOG.error("%s is damaged and made anew; the old one is kept beside it: %s", path.name, error)
             self._put_aside()
             self._connection = _connect(path)
 

@@ -56,7 +56,7 @@ class SkillBook:
                 async with self._callers.client(None) as client:
                     self.card = self._card(await client.agents())
             except PodiumError as error:
-                _LOG.warning("the card keeps its old skills: %s: %s", error.code, error.message)
+                _LOG.warning("the card keeps its old skills: %s", error.code)
         return self.card
 
     def _card(self, agents: Sequence[agent_pb2.AgentDescription]) -> AgentCard:

@@ -316,7 +316,7 @@ class Ledger:
                 self._index.flush()
             except PodiumError as error:
                 # Nothing is lost: the next opening reads it from the ledger.
-                _LOG.warning("the key index of %s was not written: %s", self._folder, error)
+                _LOG.warning("the key index of ledger %s was not written: %s", self._folder.name, error.code)
             self._index.close()
             self._file.close()
             os.close(self._lock)

@@ -74,7 +74,10 @@ def catch_up(folder: Path, index: KeyIndex, index_name: str) -> tuple[Head, Torn
     if walk.torn is not None:
         torn = walk.torn
         _LOG.warning(
-            "cutting off %d bytes of an unfinished write at byte %d of %s", torn.length, torn.offset, torn.segment
+            "cutting off %d bytes of an unfinished write at byte %d of %s",
+            torn.length,
+            torn.offset,
+            torn.segment.name,
         )
     return walk.head, walk.torn
 

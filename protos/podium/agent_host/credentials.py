@@ -55,7 +55,7 @@ class HostCredentials:
             clock=lambda: datetime.now(UTC),
             jitter=SystemRandom().random,
             on_renewed=lambda: _LOG.info("the certificate was renewed"),
-            on_problem=lambda error: _LOG.warning("not renewed: %s %s", error.code, error.message),
+            on_problem=lambda error: _LOG.warning("not renewed: %s", error.code),
         )
 
     def _newer(self) -> Any:

@@ -264,7 +264,8 @@ def test_a_pinned_card_must_be_the_one() -> None:
 def test_a_changed_card_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with agent(tmp_path / "port") as home:
         endpoint, clock = f"{home}/", FakeSeconds()
-        with cards(a_card(endpoint), a_card(endpoint, description="y")) as url:
+        planted = {"name": "Erika Mustermann", "version": "4111 1111 1111 1111", "description": "y"}
+        with cards(a_card(endpoint), a_card(endpoint, **planted)) as url:
 
             async def work(engine: A2aEngine) -> None:
                 for _ in range(2):
@@ -275,7 +276,8 @@ def test_a_changed_card_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixt
 
             with caplog.at_level(logging.WARNING):
                 run(work, clock_s=clock)
-    assert "the card of atlas has changed" in caplog.text
+    assert "the card of atlas has changed from " in caplog.text
+    assert not [word for word in ("Erika", "Mustermann", "4111") if word in caplog.text]
 
 
 def test_an_endpoint_that_speaks_something_else_breaks_the_contract() -> None:
