@@ -54,7 +54,7 @@ class AttemptLimiter:
         Raises:
             TooManyAttempts: it may not, for now.
         """
-        place = known or _place(peer)
+        place = known or place_of(peer)
         refused = self._refused.get(place)
         while refused and refused[0] <= self._clock_s() - self._within_s:
             refused.popleft()
@@ -64,14 +64,14 @@ class AttemptLimiter:
 
     def refused(self, peer: str, known: str = "") -> None:
         """Note that an attempt was refused."""
-        place = known or _place(peer)
+        place = known or place_of(peer)
         self._refused.setdefault(place, deque(maxlen=self._most)).append(self._clock_s())
         self._refused.move_to_end(place)
         if len(self._refused) > _REMEMBERED:
             self._refused.popitem(last=False)
 
 
-def _place(peer: str) -> str:
+def place_of(peer: str) -> str:
     """The host of a peer; of IPv6 the network, since everybody has billions of addresses there."""
     kind, _, rest = peer.partition(":")
     if kind not in ("ipv4", "ipv6"):

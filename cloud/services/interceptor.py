@@ -20,6 +20,7 @@ from grpc_status import rpc_status as grpc_rpc_status
 from cloud.auth.authentication import Authentication
 from cloud.auth.principal import Principal, serve_as
 from cloud.auth.roles import OPEN, check_may_call
+from cloud.services.anonymous_streams import AnonymousStreams
 from cloud.services.fields import check_enums
 from cloud.services.live import LiveCall, LiveCalls
 from podium.errors import InternalError, InvalidRequest, PodiumError, TimeLimitExceeded
@@ -45,7 +46,7 @@ class CallObserver(Protocol):
 
 
 class GuardInterceptor(grpc.aio.ServerInterceptor):
-    """Guards every method of `podium.v1`; health and reflection are left as they are."""
+    """Guards every method of `podium.v1`; of health and reflection only the number of streams is limited."""
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
         self._call_limit_s = call_limit.total_seconds()
         self._authentication = authentication
         self._live = live
+        self._anonymous = AnonymousStreams()
         self.observer = observer
         """Counts calls, if anybody does."""
 
@@ -78,8 +80,10 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         method = str(handler_call_details.method)
         # An unknown method has no handler; gRPC answers UNIMPLEMENTED itself.
-        if handler is None or not method.startswith(_OURS):
-            return handler
+        if handler is None:
+            return None
+        if not method.startswith(_OURS):
+            return self._anonymous.limited(handler)
         return _Guarded(method, handler, self).handler()
 
     def admit(self, method: str, context: Context) -> Principal:
