@@ -29,6 +29,9 @@ OTHER_INPUT = {
     "additionalProperties": False,
 }
 
+SLOW: list[dict[str, Any]] = []
+"""Calls of `slow` that run now."""
+
 
 def text(words: str) -> list[Any]:
     return [TextContent(type="text", text=words)]
@@ -86,6 +89,7 @@ TOOLS: dict[str, Any] = {
     "environment": lambda given: population(given, names=sorted(os.environ), folder=str(Path.cwd())),
     "spawn": spawn,
     "slow": population,
+    "slow_ones": lambda given: population(given, slow=len(SLOW)),
     "hang": population,
     "chatter": population,
 }
@@ -100,7 +104,9 @@ async def call(params: CallToolRequestParams, context: Any) -> CallToolResult:
             "t", 1, message="and another thing, " * 500, related_request_id=str(context.request_id)
         )
     if params.name == "slow":
+        SLOW.append(arguments)
         await asyncio.sleep(arguments.get("seconds", 0.2))
+        SLOW.remove(arguments)
     result: CallToolResult = TOOLS[params.name](arguments)
     return result
 

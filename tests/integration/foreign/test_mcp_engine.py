@@ -152,7 +152,8 @@ def test_a_server_that_is_killed_in_the_middle_is_replaced_and_the_retry_succeed
 def test_a_neighbour_of_a_killed_call_fails_at_once_and_typed() -> None:
     async def both(engine: McpEngine) -> Any:
         slow = asyncio.create_task(engine.invoke(stdio_call("slow", {"city": "A", "seconds": 60})))
-        await asyncio.sleep(1)  # both calls are to be under way
+        while (await engine.invoke(stdio_call("slow_ones")))["slow"] == 0:
+            assert not slow.done()
         began = time.monotonic()
         results = await asyncio.gather(slow, engine.invoke(stdio_call("die")), return_exceptions=True)
         assert time.monotonic() - began < 5
