@@ -19,10 +19,19 @@ CARD = "4111 1111 1111 1111"
 AGENTS = Path(__file__).with_name("leaky_agents.py")
 
 
-def pack(folder: Path, host: str = "127.0.0.1:1") -> Path:
+FOREIGN: dict[str, dict[str, Any]] = {
+    "card": {"engine": "a2a", "settings": {"card": "{}/card", "skill": "other", "confidence": 0.5}},
+    "skill": {"engine": "a2a", "settings": {"card": "{}/card", "skill": "lookup", "confidence": 0.5}},
+    "tool": {"engine": "mcp", "settings": {"url": "{}/mcp", "tool": "lookup", "confidence": 0.5}},
+    "model": {"engine": "openai", "settings": {"base_url": "{}/v1", "model": "m"}},
+}
+"""Agents elsewhere that requests with these words lead to, by where they are."""
+
+
+def pack(folder: Path, host: str = "127.0.0.1:1", foreign: str = "http://127.0.0.1:1") -> Path:
     """The test pack: what a device read is read again there, counted on an agent host, and told here.
 
-    Agents of requests in words say what is personal whenever something goes wrong.
+    Agents of requests in words say what is personal whenever something goes wrong; so do those at `foreign`.
     """
     packs = folder / "packs"
     shutil.copytree(PACKS, packs, dirs_exist_ok=True)
@@ -38,9 +47,21 @@ def pack(folder: Path, host: str = "127.0.0.1:1") -> Path:
     callable_ = {"settings": {"callable": "tests.integration.telemetry.leaky_agents:stumble"}}
     (manifests / "relay_stumble.yaml").write_text(yaml.safe_dump(stumble | callable_))
     vocabulary = yaml.safe_load((packs / "relay" / "vocabulary.yaml").read_text())
+    rules = yaml.safe_load((packs / "relay" / "rules.yaml").read_text())
+    kinds = vocabulary["kinds"]["relay"]["values"]
+    for word, agent in FOREIGN.items():
+        settings = {key: str(value).format(foreign) for key, value in agent["settings"].items()}
+        settings |= {key: value for key, value in agent["settings"].items() if not isinstance(value, str)}
+        told = {"name": f"{word}_elsewhere", "engine": agent["engine"], "settings": settings}
+        told["sla"] = {"timeout": 10, "retries": 0}
+        (manifests / f"{word}_elsewhere.yaml").write_text(yaml.safe_dump(stumble | told))
+        kinds[word] = [f"elsewhere{word}"]
+        crash = next(rule for rule in rules["rules"] if rule["name"] == "relay_crash")
+        asked = {"name": f"relay_{word}", "when": crash["when"].replace("crash", word)}
+        steps = [{**crash["steps"][0], "tool": f"{word}_elsewhere"}]
+        rules["rules"].append(crash | asked | {"steps": steps})
     vocabulary["stop_words"] += ["check", "invoice", "of", "linger", *PERSON.lower().split()]
     (packs / "relay" / "vocabulary.yaml").write_text(yaml.safe_dump(vocabulary))
-    rules = yaml.safe_load((packs / "relay" / "rules.yaml").read_text())
     for rule in rules["rules"]:
         if rule["name"] == "relay_document":
             rule["steps"] = [
@@ -88,10 +109,12 @@ def host(folder: Path, *options: str) -> Iterator[str]:
 
 
 @contextmanager
-def server(folder: Path, address_of_host: str, **settings: str) -> Iterator[ServerProcess]:
+def server(
+    folder: Path, address_of_host: str, *, foreign: str = "http://127.0.0.1:1", **settings: str
+) -> Iterator[ServerProcess]:
     """`podium serve` as a process; its log is FOLDER/server.log."""
     named = {f"PODIUM_{name.upper()}": value for name, value in settings.items()}
-    named["PODIUM_PACKS"] = str(pack(folder, address_of_host))
+    named["PODIUM_PACKS"] = str(pack(folder, address_of_host, foreign))
     running = ServerProcess(folder / "data", environment=named).start()
     assert running.target, running.log()
     try:

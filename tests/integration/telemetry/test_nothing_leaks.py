@@ -2,12 +2,14 @@
 
 import json
 import re
+import threading
 import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import grpc
@@ -20,7 +22,7 @@ from podium.status import ENDED
 from podium.v1 import edge_pb2, edge_pb2_grpc, status_pb2, task_pb2, task_pb2_grpc
 from tests.integration.server import ServerProcess
 from tests.integration.telemetry.collector import Collector, collecting
-from tests.integration.telemetry.ground import CARD, PERSON, device, host, server
+from tests.integration.telemetry.ground import CARD, FOREIGN, PERSON, device, host, server
 from tests.integration.telemetry.recorded_device import reading_of
 
 PLANTED = (CARD, CARD.replace(" ", ""), CARD.replace(" ", "-"), "4111", "1111111", *PERSON.split())
@@ -51,6 +53,62 @@ def _running(client: Client, task_id: str) -> None:
         if response.event.WhichOneof("payload") == "step_started":
             return
     raise AssertionError("nothing ran")
+
+
+@contextmanager
+def _talkative() -> Iterator[str]:
+    """Agents elsewhere, of every protocol, that say what is personal in cards, errors and headers."""
+    said = f"{PERSON} {CARD}"
+    cards = 0
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            nonlocal cards
+            cards += 1
+            url = f"http://127.0.0.1:{server.server_address[1]}/rpc"
+            self._answer(
+                200,
+                {
+                    "name": said,
+                    "version": f"{CARD}.{cards}",
+                    "description": said,
+                    "capabilities": {"streaming": False},
+                    "skills": [{"id": "lookup", "name": said, "description": said, "tags": [said]}],
+                    "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+                },
+            )
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path.startswith("/v1"):
+                self._answer(400, {"error": {"message": said, "type": said, "code": CARD}})
+                return
+            error = {"code": -32000, "message": said, "data": {"detail": said}}
+            self._answer(200, {"jsonrpc": "2.0", "id": asked.get("id"), "error": error})
+
+        def _answer(self, status: int, body: dict[str, object]) -> None:
+            text = json.dumps(body).encode()
+            self.send_response(status, said)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.send_header("X-Who", said)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            """Not on stderr."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def _misuse(channel: grpc.Channel) -> None:
@@ -84,10 +142,13 @@ def _misuse(channel: grpc.Channel) -> None:
 
 
 @contextmanager
-def _cloud(folder: Path, collector: Collector, address: str) -> Iterator[ServerProcess]:
+def _cloud(
+    folder: Path, collector: Collector, address: str, foreign: str = "http://127.0.0.1:1"
+) -> Iterator[ServerProcess]:
     with server(
         folder,
         address,
+        foreign=foreign,
         otlp_endpoint=collector.address,
         otlp_insecure="true",
         traces_file=str(folder / "traces.jsonl"),
@@ -113,12 +174,14 @@ def test_what_is_planted_leaves_in_no_log_trace_or_metric(tmp_path: Path) -> Non
     refused_file.write_bytes(b"recorded")
     outcomes: dict[str, int] = {}
     codes: set[str] = set()
+    quoted: dict[str, bool] = {}
     with (
         collecting() as collector,
         host(tmp_path, "--otlp", collector.address, "--traces-file", str(tmp_path / "host.jsonl")) as address,
     ):
         with (
-            _cloud(tmp_path, collector, address) as cloud,
+            _talkative() as foreign,
+            _cloud(tmp_path, collector, address, foreign) as cloud,
             Client(cloud.address) as client,
             grpc.insecure_channel(cloud.target, options=channel_options()) as channel,
         ):
@@ -132,6 +195,13 @@ def test_what_is_planted_leaves_in_no_log_trace_or_metric(tmp_path: Path) -> Non
             tasks["expired"] = _submit(client, channel, "stumble linger", seconds=1).task_id
             for word, task_id in tasks.items():
                 outcomes[word] = _ended(client, task_id).status
+            for word in (*FOREIGN, *FOREIGN):  # again, so that a card is seen to have changed
+                task_id = _submit(client, channel, f"elsewhere{word}").task_id
+                assert _ended(client, task_id).status == status_pb2.TASK_STATUS_FAILED
+                failed = [
+                    one.step_failed.error for one in events_of(client, task_id) if one.HasField("step_failed")
+                ]
+                quoted[word] = any(PERSON in f"{error.message} {list(error.evidence)}" for error in failed)
             _misuse(channel)
             for task in client.list(page_size=100).tasks:
                 events = events_of(client, task.task_id)
@@ -155,6 +225,7 @@ def test_what_is_planted_leaves_in_no_log_trace_or_metric(tmp_path: Path) -> Non
         "expired": status_pb2.TASK_STATUS_EXPIRED,
     }
     assert "AGENT_CRASHED" in codes
+    assert all(quoted.values()), f"what agents elsewhere said came as far as the log of events: {quoted}"
     places = {
         "collector": b"".join(collector.received).decode("latin-1"),
         "metrics": "".join(pages),
