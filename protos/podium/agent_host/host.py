@@ -31,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 SERVICE = "podium.v1.AgentService"
 _ROOM_BYTES = 65_536
 """What a message has beside the inputs."""
+_STREAMS_END_WITHIN_S = 1.0
 
 
 def say_where(address: str) -> None:
@@ -152,7 +153,14 @@ class AgentHost:
             HostAddressUnavailable: it cannot listen there.
             DataCorrupt, StorageFull, InternalError: the file of outcomes cannot be used.
         """
-        asyncio.run(self.serve(on_ready=on_ready))
+        asyncio.run(self._serve_alone(on_ready))
+
+    async def _serve_alone(self, on_ready: Callable[[str], None]) -> None:
+        await self.serve(on_ready=on_ready)
+        # A stopped server leaves tasks of streams that it ended, such as the watch of a conductor; a loop that
+        # closes before they are done has gRPC print a traceback for each.
+        if left := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(left, timeout=_STREAMS_END_WITHIN_S)
 
     def stop(self) -> None:
         """Have `run` end; may be called from any thread."""
@@ -196,7 +204,7 @@ class AgentHost:
             finally:
                 if renewing is not None:
                     renewing.cancel()
-                await server.stop(1.0)
+                await server.stop(_STREAMS_END_WITHIN_S)
 
     async def _drain(self, service: AgentService) -> None:
         try:

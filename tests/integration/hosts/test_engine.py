@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from agents.canonical import sha256_of
 from agents.contract import Contract
@@ -193,6 +195,18 @@ def test_a_host_that_stops_finishes_what_runs_and_new_calls_go_elsewhere_within_
 
     with hosting(tmp_path / "a") as one, hosting(tmp_path / "b", side_effects="write") as two:
         asyncio.run(tried(one, two))
+
+
+def test_a_host_that_stops_while_somebody_watches_its_health_says_nothing_of_it(tmp_path: Path) -> None:
+    with hosting(tmp_path) as host, grpc.insecure_channel(host.address) as channel:
+        watches = [
+            health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=30)
+            for _ in range(4)
+        ]
+        for watch in watches:
+            assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        assert host.stop() == 0
+        assert host.log.read_text() == ""
 
 
 async def _outcome(engine: Any, invocation: Any) -> AgentError | None:
