@@ -5,6 +5,7 @@ Reading goes one document at a time, answers are followed side by side: a task t
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,10 @@ from podium.v1 import task_pb2
 
 POLL_INTERVAL_S = 0.5
 TRY_AGAIN_AFTER_S = 10.0
+TRY_AGAIN_AT_THE_LATEST_S = 600.0
+"""What the cloud has no room for is tried after 10 s, 20 s, 40 s and so on, and then every so often."""
+MAX_PUT_OFF = 8
+"""So many documents wait for room in the cloud, with what was read of them; past it no other is read."""
 _UNREADABLE_FOR_S = 60.0
 _LISTING_SHARE = 0.1
 """Of the time at the most is spent on listing: with ten thousand files in the folder it takes a while."""
@@ -40,6 +45,17 @@ class Reader(Protocol):
     def require_link(self) -> None:
         """Raise the link's error when it has ended for good."""
         ...
+
+
+@dataclass(slots=True)
+class _PutOff:
+    """A document that the cloud would not take now."""
+
+    seen: DocumentSeen
+    until_s: float = 0.0
+    wait_s: float = 0.0
+    said: str = ""
+    """The code of the error that was told last."""
 
 
 class FolderRun:
@@ -70,6 +86,7 @@ class FolderRun:
         self._clock_s = clock_s
         self._following: set[asyncio.Task[None]] = set()
         self._unreadable: dict[str, float] = {}
+        self._put_off: dict[str, _PutOff] = {}
 
     async def run(self) -> None:
         """Go round and round.
@@ -102,13 +119,22 @@ class FolderRun:
             return
         now_s = loop.time()
         self._unreadable = {mark: until_s for mark, until_s in self._unreadable.items() if until_s > now_s}
+        marks = {found.mark for found in new}
+        self._put_off = {mark: waiting for mark, waiting in self._put_off.items() if mark in marks}
         for found in new:
-            if found.mark not in self._unreadable:
+            if self._is_due(found.mark):
                 await self._take(found)
         await asyncio.sleep(max(POLL_INTERVAL_S, (now_s - began_s) / _LISTING_SHARE))
 
+    def _is_due(self, mark: str) -> bool:
+        waiting = self._put_off.get(mark)
+        if waiting is not None:
+            return waiting.until_s <= asyncio.get_running_loop().time()
+        return mark not in self._unreadable and len(self._put_off) < MAX_PUT_OFF
+
     async def _take(self, found: Found) -> None:
-        seen = await self._read(found)
+        waiting = self._put_off.get(found.mark)
+        seen = waiting.seen if waiting is not None else await self._read(found)
         if seen is None:
             return
         task_id = await self._send(found, seen)
@@ -136,16 +162,27 @@ class FolderRun:
         return None
 
     async def _send(self, found: Found, seen: DocumentSeen) -> str | None:
-        while True:
-            try:
-                return await self._device.send(seen)
-            except PodiumError as error:
-                self._device.require_link()
-                if not error.retryable:
-                    self._refuse(found, error)
-                    return None
-                self._say(f"{found.name} is to be tried again: {error.code}: {error.message}")
-            await asyncio.sleep(TRY_AGAIN_AFTER_S)
+        try:
+            task_id = await self._device.send(seen)
+        except PodiumError as error:
+            self._device.require_link()
+            if error.retryable or error.retry_after is not None:
+                self._try_again_later(found, seen, error)
+            else:
+                self._put_off.pop(found.mark, None)
+                self._refuse(found, error)
+            return None
+        self._put_off.pop(found.mark, None)
+        return task_id
+
+    def _try_again_later(self, found: Found, seen: DocumentSeen, error: PodiumError) -> None:
+        """It stays in the folder; the others need not wait for it, nor the processor read it again."""
+        waiting = self._put_off.setdefault(found.mark, _PutOff(seen))
+        waiting.wait_s = min(waiting.wait_s * 2 or TRY_AGAIN_AFTER_S, TRY_AGAIN_AT_THE_LATEST_S)
+        waiting.until_s = asyncio.get_running_loop().time() + waiting.wait_s
+        if waiting.said != error.code:
+            waiting.said = error.code
+            self._say(f"{found.name} stays here and is tried again later: {error.code}: {error.message}")
 
     async def _follow(self, name: str, task_id: str) -> None:
         try:

@@ -9,6 +9,9 @@ from cloud.auth.principal import Principal
 from podium.errors import LimitExceeded
 
 _REMEMBERED_CALLERS = 10_000
+# Told with a refusal: the same call may be let in later, so that a device does not give its document up.
+_STREAM_MAY_END_WITHIN = timedelta(seconds=10)
+_UPLOADS_AGE_WITHIN = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,7 @@ class Quotas:
             raise LimitExceeded(
                 f"{principal.caller} has {open_streams} streams open, as many as the quota caller_streams allows",
                 next_step="End some of them; the operator sets the quota.",
+                retry_after=_STREAM_MAY_END_WITHIN,
             )
 
     def check_blob_bytes(self, principal: Principal, stored_bytes: int, new_bytes: int) -> None:
@@ -102,6 +106,7 @@ class Quotas:
                 f"{principal.caller} stored {stored_bytes} bytes within a day and would store {new_bytes} more;"
                 f" the quota caller_daily_blob_bytes allows {allowed}",
                 next_step="Send it later, when older uploads are a day old; the operator sets the quota.",
+                retry_after=_UPLOADS_AGE_WITHIN,
             )
 
     def check_unfinished_uploads(self, principal: Principal, unfinished: int) -> None:
@@ -116,4 +121,5 @@ class Quotas:
                 f"{principal.caller} has {unfinished} unfinished uploads, as many as the quota"
                 " caller_unfinished_uploads allows",
                 next_step="Finish some of them; those that nobody goes on with are removed after a day.",
+                retry_after=_STREAM_MAY_END_WITHIN,
             )

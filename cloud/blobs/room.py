@@ -1,11 +1,15 @@
 """How much room there is: of everybody's together, of one caller, and of the one blob."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from cloud.auth.principal import Principal
 from cloud.auth.quotas import CallerQuotas, Quotas
 from cloud.blobs.files import uploader_of
 from podium.errors import InvalidRequest, LimitExceeded
+
+_BLOBS_GO_WITHIN = timedelta(minutes=10)
+"""Told with a refusal: there may be room later, so that a device does not give its document up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,7 @@ class Room:
                 f" {size_bytes} more do not fit",
                 next_step="Ask the operator to remove old blobs (`podium blobs gc`) or to raise blobs_max_bytes.",
                 field="blob.size_bytes",
+                retry_after=_BLOBS_GO_WITHIN,
             )
 
     def _under_way(self, principal: Principal, *, but: str) -> dict[str, int]:

@@ -83,7 +83,8 @@ class GuardInterceptor(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
         if not method.startswith(_OURS):
-            return self._anonymous.limited(handler)
+            limited: grpc.RpcMethodHandler[Any, Any] = self._anonymous.limited(handler)
+            return limited
         return _Guarded(method, handler, self).handler()
 
     def admit(self, method: str, context: Context) -> Principal:

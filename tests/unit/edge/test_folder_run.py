@@ -3,6 +3,8 @@
 import asyncio
 import os
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -157,7 +159,79 @@ def test_what_may_pass_is_tried_again_without_reading_anew(tmp_path):
         async with watching(tmp_path, device) as stage:
             await stage.until(lambda: device.sent)
         assert device.read_names == ["a.png"]
-        assert sum("STORAGE_FULL" in line for line in stage.said) == 3
+        assert stage.said == ["a.png stays here and is tried again later: STORAGE_FULL: the cloud's disk is full"]
+
+    asyncio.run(scenario())
+
+
+def _used_up():
+    return LimitExceeded("the quota is used up", retry_after=timedelta(hours=1))
+
+
+def test_what_a_quota_holds_up_waits_longer_and_longer_and_holds_up_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder_run, "TRY_AGAIN_AFTER_S", 0.02)
+    monkeypatch.setattr(folder_run, "TRY_AGAIN_AT_THE_LATEST_S", 0.08)
+    _files(tmp_path, "a.png", "b.png")
+    tried_s = []
+
+    class Timed(PlayedDevice):
+        async def send(self, seen):
+            if seen == "a.png":
+                tried_s.append(asyncio.get_running_loop().time())
+            return await super().send(seen)
+
+    async def scenario():
+        device = Timed(send_a=[_used_up() for _ in range(5)] + [StorageFull("full now")])
+        async with watching(tmp_path, device) as stage:
+            await stage.until(lambda: "b.png" in device.sent)
+            assert len(tried_s) == 1
+            await stage.until(lambda: "a.png" in device.sent)
+        assert device.sent == ["b.png", "a.png"]
+        waits = [after - before for before, after in pairwise(tried_s)]
+        assert all(wait >= least for wait, least in zip(waits, (0.02, 0.04, 0.08, 0.08, 0.08, 0.08), strict=True))
+        assert len(stage.said) == 2, stage.said  # once for each reason
+        assert FolderSource(tmp_path).new_files(now_s=1000.0) == []
+
+    asyncio.run(scenario())
+
+
+def test_what_is_put_off_is_there_after_a_restart(tmp_path):
+    _files(tmp_path, "a.png")
+
+    async def scenario():
+        device = PlayedDevice(send_a=[_used_up() for _ in range(1000)])
+        async with watching(tmp_path, device) as stage:
+            await stage.until(lambda: stage.said)
+        assert [found.name for found in FolderSource(tmp_path).new_files(now_s=1000.0)] == ["a.png"]
+
+    asyncio.run(scenario())
+
+
+def test_no_more_is_read_than_may_wait_for_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder_run, "MAX_PUT_OFF", 2)
+    monkeypatch.setattr(folder_run, "TRY_AGAIN_AFTER_S", 0.005)
+    _files(tmp_path, "a.png", "b.png", "c.png", "d.png")
+
+    async def scenario():
+        device = PlayedDevice(**{f"send_{name}": [_used_up() for _ in range(4)] for name in "abcd"})
+        async with watching(tmp_path, device) as stage:
+            await stage.until(lambda: len(device.faults["send_b"]) < 3)
+            assert device.read_names == ["a.png", "b.png"]
+            await stage.until(lambda: len(device.sent) == 4)
+        assert device.read_names == ["a.png", "b.png", "c.png", "d.png"]
+
+    asyncio.run(scenario())
+
+
+def test_one_that_is_put_off_and_then_refused_for_good_is_said_and_over(tmp_path):
+    _files(tmp_path, "a.png")
+
+    async def scenario():
+        device = PlayedDevice(send_a=[_used_up(), InvalidRequest("no such kind")])
+        async with watching(tmp_path, device) as stage:
+            await stage.until(lambda: len(stage.said) == 2)
+        assert "a.png refused: INVALID_REQUEST" in stage.said[1]
+        assert FolderSource(tmp_path).new_files(now_s=1000.0) == []
 
     asyncio.run(scenario())
 
