@@ -22,7 +22,7 @@ from edge.link import DeviceLink
 from edge.pipeline import DocumentPipeline, DocumentSeen
 from edge.work import TracedWork, Work
 from podium.client import AsyncClient
-from podium.errors import NotFound, PodiumError, ServerUnavailable, TimeLimitExceeded
+from podium.errors import InvalidRequest, NotFound, PodiumError, ServerUnavailable, TimeLimitExceeded
 from podium.link import Address
 from podium.link.certificates import CertificateExpired, CertificateRefused
 from podium.link.renewing import RenewalWatch
@@ -145,7 +145,17 @@ class Device:
         Raises:
             ServerUnavailable: the cloud cannot be reached and `attempts` are used up.
             InvalidRequest: the cloud refused it; sending it again changes nothing.
+            LimitExceeded: it is too large, or, where it is `retryable` or has a `retry_after`, there is no room now.
         """
+        try:
+            return await self._sent(seen)
+        except InvalidRequest:
+            if not seen.scan.crops:
+                raise
+        # While an observation waits for days for a line, the cloud may let go of crops that nothing refers to yet.
+        return await self._sent(seen)
+
+    async def _sent(self, seen: DocumentSeen) -> str:
         with span("device.send", parent=seen.reading.place if seen.reading is not None else None):
             blobs = [
                 await self._patiently(partial(self._upload, data, crop.media_type))

@@ -13,7 +13,7 @@ from PIL import Image, ImageFilter
 
 from edge.device import PAGE_REREAD, Device, default_device_id, observation_of
 from edge.identity import DeviceIdentity
-from podium.errors import PodiumError
+from podium.errors import InvalidRequest, PodiumError
 from podium.link import Address
 from podium.v1 import blob_pb2, blob_pb2_grpc, edge_pb2, edge_pb2_grpc, status_pb2, task_pb2, task_pb2_grpc
 from tests.unit.tools.document.printed_page import page, png
@@ -34,6 +34,7 @@ class RecordingCloud(
         self.steps = asyncio.Queue()
         self.results = asyncio.Queue()
         self.stat_failures = 0
+        self.refusals = 0
 
     async def Connect(self, request_iterator, context):  # noqa: N802 - gRPC's name
         outgoing = asyncio.Queue()
@@ -55,7 +56,13 @@ class RecordingCloud(
                     response.welcome.software_version = "test"
                 case "observation":
                     response.observation_outcome.observation_id = request.observation.observation_id
-                    response.observation_outcome.task_id = "task-1"
+                    if self.refusals:
+                        self.refusals -= 1
+                        self.blobs.clear()
+                        response.observation_outcome.error.code = "INVALID_REQUEST"
+                        response.observation_outcome.error.message = "a blob is not stored"
+                    else:
+                        response.observation_outcome.task_id = "task-1"
                 case "step_result":
                     await self.results.put(request.step_result)
             await outgoing.put(response)
@@ -190,6 +197,23 @@ def test_the_cloud_can_have_a_place_read_again_but_gets_only_text(tmp_path):
     assert set(output) == {"readings", "sources", "confidence_score"}
     assert (gone.error.code, unknown.error.code) == ("NOT_FOUND", "NOT_FOUND")
     assert "no agent" in unknown.error.message
+
+
+def test_crops_that_the_cloud_let_go_of_meanwhile_are_sent_again(tmp_path):
+    _blurred(tmp_path / "invoice.png")
+
+    async def scenario():
+        async with connected() as (cloud, device):
+            seen = await device.read(tmp_path / "invoice.png")
+            cloud.refusals = 1
+            assert await device.send(seen) == "task-1"
+            assert set(cloud.blobs) == {crop.sha256 for crop, _ in seen.scan.crops} != set()
+            cloud.refusals = 2  # and what is refused for good is refused
+            with pytest.raises(InvalidRequest, match="not stored"):
+                await device.send(seen)
+            assert cloud.refusals == 0
+
+    asyncio.run(scenario())
 
 
 def test_an_upload_that_ran_out_of_time_is_begun_anew(tmp_path):
