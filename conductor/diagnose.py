@@ -43,6 +43,8 @@ class Diagnosis:
     """Index of the first wrong step; None when the plan or the request as a whole is at fault."""
     uid: str = ""
     agent: str = ""
+    agent_version: str = ""
+    """Which version of the agent ran; empty when none did."""
     time: datetime | None = None
     """When the wrong step ran, or when the plan was refused."""
     evidence: tuple[str, ...] = ()
@@ -227,6 +229,7 @@ def _at(
         step=guilty.index,
         uid=guilty.uid,
         agent=guilty.agent,
+        agent_version=guilty.agent_version,
         time=guilty.started,
         evidence=tuple(evidence),
         explanation=f"step {guilty.index} ({guilty.agent}): {why}"

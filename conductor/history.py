@@ -32,6 +32,8 @@ class Attempt:
     recovery: status_pb2.Recovery.ValueType = status_pb2.RECOVERY_UNSPECIFIED
     agent_time: timedelta = timedelta(0)
     """How long the agent took, by the log; zero while it is at work."""
+    agent_version: str = ""
+    """Of the agent; empty when it could not be started."""
 
     def duration(self, now: datetime | None) -> timedelta:
         """How long the attempt took, or has taken by now while it is open."""
@@ -112,6 +114,7 @@ def _attempt(state: TaskState, event: event_pb2.Event, now: datetime) -> Attempt
         uid=step.uid,
         index=step.index,
         agent=event.step_started.agent,
+        agent_version=event.step_started.agent_version,
         number=event.step_started.attempt,
         started=now,
         inputs=JsonDocument(event.step_started.input_json).value,

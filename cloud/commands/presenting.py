@@ -111,6 +111,7 @@ def diagnosis_json(task_id: str, diagnosis: "Diagnosis") -> dict[str, Any]:
         "code": diagnosis.code,
         "step": diagnosis.step,
         "agent": diagnosis.agent,
+        "agent_version": diagnosis.agent_version,
         "time": diagnosis.time.isoformat() if diagnosis.time else None,
         "evidence": list(diagnosis.evidence),
         "explanation": diagnosis.explanation,

@@ -190,7 +190,8 @@ def diagnose_task(
     console = Console()
     console.print(diagnosis.explanation, markup=False)
     if diagnosis.found:
-        where = f"step {diagnosis.step} ({diagnosis.agent})" if diagnosis.step is not None else "the plan"
+        agent = f"{diagnosis.agent} {diagnosis.agent_version}".rstrip()
+        where = f"step {diagnosis.step} ({agent})" if diagnosis.step is not None else "the plan"
         when = diagnosis.time.isoformat() if diagnosis.time else "unknown"
         console.print(f"First wrong: {where}, {diagnosis.code}, at {when}", markup=False)
         for item in diagnosis.evidence:

@@ -110,8 +110,11 @@ def test_a_crash_is_diagnosed_and_its_task_rejected(reach: list[str]) -> None:
     assert "step 0 relay_stumble failed after" in failed.err
     found = podium("task", "diagnose", failed.json["task_id"], "--json", *reach)
     assert found.status == 0
-    named = {name: found.json[name] for name in ("found", "step", "agent", "code")}
-    assert named == {"found": True, "step": 0, "agent": "relay_stumble", "code": "AGENT_CRASHED"}
+    named = {name: found.json[name] for name in ("found", "step", "agent", "agent_version", "code")}
+    ran = {"agent": "relay_stumble", "agent_version": "1.0.0"}
+    assert named == {"found": True, "step": 0, **ran, "code": "AGENT_CRASHED"}
+    shown = podium("task", "diagnose", failed.json["task_id"], *reach)
+    assert "First wrong: step 0 (relay_stumble 1.0.0), AGENT_CRASHED" in shown.out
     assert found.json["evidence"]
     assert datetime.fromisoformat(found.json["time"])
     rejected = podium("review", "resolve", failed.json["task_id"], "--reject", "--json", *reach)
