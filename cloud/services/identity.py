@@ -18,7 +18,7 @@ from cloud.identity.revocation import Revocations
 from cloud.services.fields import checked_duration, checked_text
 from cloud.services.live import LiveCalls
 from conductor.journal import timestamp_of
-from podium.errors import Conflict, InvalidRequest, PermissionDenied, Unauthenticated
+from podium.errors import Conflict, InvalidRequest, PermissionDenied, PodiumError, Unauthenticated
 from podium.identity.enrolling import KINDS
 from podium.link.certificates import MachinesNotServed
 from podium.v1 import identity_pb2, identity_pb2_grpc
@@ -165,7 +165,13 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
             f"the tokens of {request.subject} were taken back", next_step="Ask the administrator for a new one."
         )
         ended = self._live.end("caller", request.subject, failure=failure)
-        await self._record("tokens_revoked", request.subject, {"subject": request.subject, "reason": reason})
+        try:
+            await self._record("tokens_revoked", request.subject, {"subject": request.subject, "reason": reason})
+        except PodiumError as error:
+            error.next_step = (
+                "The tokens are taken back. Put right what is named, then revoke again, for the ledger."
+            )
+            raise
         return identity_pb2.RevokeCallerTokensResponse(revoke_time=timestamp_of(moment), ended_calls=ended)
 
     @contextmanager

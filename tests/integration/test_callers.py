@@ -14,10 +14,19 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from cloud.audit import LedgerAuditLog
 from cloud.auth.tokens import LEEWAY
 from cloud.services.live import LOOK_EVERY
 from podium.client import Client
-from podium.errors import InvalidRequest, LimitExceeded, NotFound, PermissionDenied, PodiumError, Unauthenticated
+from podium.errors import (
+    InvalidRequest,
+    LimitExceeded,
+    NotFound,
+    PermissionDenied,
+    PodiumError,
+    StorageFull,
+    Unauthenticated,
+)
 from podium.identity.enrolling import enroll
 from podium.link import Address, MachineIdentity, sync_channel
 from podium.rpc_status import from_rpc_error
@@ -220,6 +229,22 @@ def test_a_stream_that_nobody_reads_ends_too(server: Running) -> None:
             read.extend(map(len, pieces))
         assert sum(read) < size_bytes
         assert operator.revoke_tokens("sloth").ended_calls == 0
+
+
+def test_tokens_that_the_ledger_does_not_know_of_are_taken_back_and_that_is_said(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: LedgerAuditLog, entry: object) -> None:
+        raise StorageFull("no room left for the ledger")
+
+    with caller(server, "fred") as fred, Client(server.tls_address()) as operator:
+        with monkeypatch.context() as patched, pytest.raises(StorageFull) as refused:
+            patched.setattr(LedgerAuditLog, "append", full)
+            operator.revoke_tokens("fred")
+        assert "are taken back" in refused.value.next_step
+        with pytest.raises(Unauthenticated, match="taken back"):
+            fred.list()
+        operator.revoke_tokens("fred")
 
 
 def test_who_takes_back_their_own_tokens_is_told_so(server: Running) -> None:

@@ -43,7 +43,7 @@ def test_a_server_with_tls_and_metrics_is_well_and_says_what_was_looked_at(tmp_p
     assert "is good until" in checks["certificate"][1]
     assert "its last file is as it was written" in checks["ledger"][1]
     assert "0 dropped" in checks["telemetry"][1]
-    assert set(checks) - set(_checks(named)) == {"reach", "ledger", "telemetry", "blobs"}
+    assert set(checks) - set(_checks(named)) == {"data", "reach", "ledger", "telemetry", "blobs"}
     assert "is good until" in _checks(named)["certificate"][1]
 
 
