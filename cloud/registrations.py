@@ -22,7 +22,7 @@ from agents.foreign_code import ForeignPolicy, refusals
 from agents.registry import AgentRegistry, RegisteredAgent, Registration
 from agents.spec import ManifestInvalid, read_spec
 from cloud.bus.schema import opened, podium_error
-from podium.errors import DataCorrupt, PodiumError
+from podium.errors import Conflict, DataCorrupt, PodiumError
 
 REGISTRATIONS = "registrations.sqlite"
 """Name of the file in the data directory."""
@@ -136,10 +136,16 @@ class Registrations:
             by: who registers it.
 
         Raises:
-            Conflict: this version of it is registered already.
+            Conflict: this version of it is registered already, also where it was left out at the start.
             StorageFull: there is no room; nothing was changed.
         """
         spec, now = agent.spec, self._clock()
+        if any((one.name, one.version) == (spec.name, spec.version) for one in self.left_out):
+            raise Conflict(
+                f"agent {spec.name} {spec.version} is registered already, and was left out at the start",
+                next_step="Give it another version; `podium agents list` says why that one was left out.",
+                agent=spec.name,
+            )
         registered = RegisteredAgent(
             spec=spec,
             contract=agent.contract,

@@ -189,6 +189,9 @@ def test_a_manifest_that_was_changed_on_disk_is_left_out(tmp_path: Path) -> None
         assert (left_out.name, left_out.version) == ("echo", "1.0.0")
         assert "is not the one that was registered" in left_out.reason
         assert desk.registry.find("echo") is None
+        with pytest.raises(Conflict, match="left out at the start"):
+            desk.register("1.0.0")
+        desk.register("1.0.1")
 
 
 def test_a_manifest_nested_beyond_reading_is_left_out(tmp_path: Path) -> None:
