@@ -145,7 +145,7 @@ class Device:
         Raises:
             ServerUnavailable: the cloud cannot be reached and `attempts` are used up.
             InvalidRequest: the cloud refused it; sending it again changes nothing.
-            LimitExceeded: there is no room now, where it is `retryable` or has a `retry_after`; else it is too large.
+            LimitExceeded: there is no room now, if it is `retryable` or has a `retry_after`; else it is too large.
         """
         try:
             return await self._sent(seen)

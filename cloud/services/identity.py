@@ -168,9 +168,7 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
         try:
             await self._record("tokens_revoked", request.subject, {"subject": request.subject, "reason": reason})
         except PodiumError as error:
-            error.next_step = (
-                "The tokens are taken back. Put right what is named, then revoke again, for the ledger."
-            )
+            error.next_step = "The tokens are taken back. Put right what is named, revoke again for the ledger."
             raise
         return identity_pb2.RevokeCallerTokensResponse(revoke_time=timestamp_of(moment), ended_calls=ended)
 
