@@ -69,7 +69,7 @@ def test_a_call_over_mcp_carries_the_trace(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def call() -> None:
         with span("podium.agent.call", parent=ABOVE):
-            await McpEngine.invoke(McpEngine.__new__(McpEngine), invocation)
+            await McpEngine({}, lambda produced, asked: []).invoke(invocation)
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(call())
