@@ -32,7 +32,7 @@ def test_a_server_says_where_it_is_works_and_ends_gracefully_in_the_middle_of_a_
     server = ServerProcess(tmp_path / "data").start()
     assert re.fullmatch(r"listening on 127\.0\.0\.1:[1-9]\d*", server.first_line)
     entry = json.loads((server.data / "server.json").read_text())
-    nothing = {"machines": None, "ca": None, "token": None}
+    nothing = {"machines": None, "metrics": None, "ca": None, "token": None}
     assert entry == {"address": server.target, "tls": False, "pid": server.process.pid} | nothing
 
     second = _command("serve", "--listen", "127.0.0.1:0", data=server.data)

@@ -165,7 +165,7 @@ def test_an_agreement_with_somebody_else_does_not_concern_a_step() -> None:
         ({"parameters": {"type": "object", "properties": {}}}, "unknown fields"),
         ({"parameters": {"type": "string"}}, "schema of an object"),
         ({"to": "Nobody!"}, "pattern"),
-        ({"when": "always"}, "Extra inputs"),
+        ({"when": "always"}, "there is no such field"),
     ],
 )
 def test_terms_that_say_nothing_are_refused(change: Mapping[str, Any], said: str) -> None:
