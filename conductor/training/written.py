@@ -1,0 +1,71 @@
+"""Reader of the training requests that were written for Podium, `conductor/training/written/*.jsonl`.
+
+A row is `{"id", "request", "steps"[, "registry", "tools", "cards"]}`. `cards` are whole descriptions; `tools` are
+names out of the public data set `registry` (ultratool, nestools, sealtools, bfcl), all of its tools where absent.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conductor.policy.cards import ToolCard
+from conductor.training.datasets import (
+    TrainingDataInvalid,
+    read_bfcl,
+    read_nestools,
+    read_sealtools,
+    read_ultratool,
+    rows_of,
+    step_from_row,
+)
+from conductor.training.examples import Example
+
+FOLDER = Path(__file__).parent / "written"
+_READERS = {"ultratool": read_ultratool, "nestools": read_nestools, "sealtools": read_sealtools, "bfcl": read_bfcl}
+
+
+def read_written(name: str, data: Path, folder: Path = FOLDER) -> tuple[Example, ...]:
+    """The examples of `folder/NAME.jsonl`; `data` holds the registries their names refer to.
+
+    Raises:
+        TrainingDataInvalid: a row has another form or names a tool that its registry does not have.
+    """
+    return tuple(_example(row, name, data) for row in rows_of(folder / f"{name}.jsonl"))
+
+
+def _example(row: Mapping[str, Any], name: str, data: Path) -> Example:
+    steps = tuple(step_from_row(step) for step in row["steps"])
+    tools = tuple(ToolCard.from_json(card) for card in row.get("cards", ()))
+    if "registry" in row:
+        tools += _named(row["registry"], row.get("tools"), data)
+    missing = {step.tool for step in steps} - {card.name for card in tools}
+    if missing:
+        raise TrainingDataInvalid(
+            f"{name} {row['id']}: {', '.join(sorted(missing))} are in no registry of the row"
+        )
+    return Example(source=f"written/{name}", id=str(row["id"]), request=row["request"], tools=tools, steps=steps)
+
+
+def _named(registry: str, names: Sequence[str] | None, data: Path) -> tuple[ToolCard, ...]:
+    cards, whole = _registry(registry, data)
+    if names is None:
+        return whole
+    unknown = [name for name in names if name not in cards]
+    if unknown:
+        raise TrainingDataInvalid(f"{registry} has no tool {', '.join(unknown)}")
+    return tuple(cards[name] for name in names)
+
+
+@cache
+def _registry(registry: str, data: Path) -> tuple[Mapping[str, ToolCard], tuple[ToolCard, ...]]:
+    """Cards by name, the first of each name, and all of them as one tuple that every example shares."""
+    cards: dict[str, ToolCard] = {}
+    seen: set[int] = set()
+    for example in _READERS[registry](data):
+        if id(example.tools) in seen:
+            continue
+        seen.add(id(example.tools))
+        for card in example.tools:
+            cards.setdefault(card.name, card)
+    return cards, tuple(cards.values())
