@@ -1,7 +1,7 @@
 """The text encoder that the planner is built on: all-MiniLM-L6-v2, six layers of width 384.
 
 The embeddings and the bottom three layers stay as they are and are shared (`Bottom`); selection and filling each
-train their own copy of the top three (`Top`). So a request is read once, and the states of fixed texts can be kept.
+train their own copy of the top three (`Top`). A request is read once, and the states of fixed texts can be kept.
 """
 
 from functools import cache
