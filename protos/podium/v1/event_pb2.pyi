@@ -350,6 +350,7 @@ class PlanAdopted(_message.Message):
     KEPT_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     ANSWER_STEP_FIELD_NUMBER: _builtins.int
+    ROUTE_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Its version, from 1."""
     planner: _builtins.str
@@ -372,6 +373,10 @@ class PlanAdopted(_message.Message):
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What verification noticed without refusing."""
 
+    @_builtins.property
+    def route(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.PlanRoute]:
+        """Every planner that was asked, in order."""
+
     def __init__(
         self,
         *,
@@ -383,10 +388,11 @@ class PlanAdopted(_message.Message):
         kept: _abc.Iterable[Global___KeptStep] | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
         answer_step: _builtins.int | None = ...,
+        route: _abc.Iterable[_plan_pb2.PlanRoute] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "kept", b"kept", "origin", b"origin", "plan", b"plan", "planner", b"planner", "reason", b"reason", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "kept", b"kept", "origin", b"origin", "plan", b"plan", "planner", b"planner", "reason", b"reason", "route", b"route", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__answer_step: _TypeAlias = _typing.Literal["answer_step"]  # noqa: Y015
     _WhichOneofArgType__answer_step: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step"]  # noqa: Y015
@@ -798,21 +804,33 @@ class ReviewRequested(_message.Message):
 
     REASON_FIELD_NUMBER: _builtins.int
     LEVEL_FIELD_NUMBER: _builtins.int
+    PROPOSED_PLAN_FIELD_NUMBER: _builtins.int
+    ROUTE_FIELD_NUMBER: _builtins.int
     level: _builtins.int
     """Level 2: a person settles one step; level 3: a person takes the task over."""
     @_builtins.property
     def reason(self) -> _result_pb2.ErrorDetail:
         """Why."""
 
+    @_builtins.property
+    def proposed_plan(self) -> _plan_pb2.Plan:
+        """The plan that nobody was sure enough of, when a person is asked for the plan."""
+
+    @_builtins.property
+    def route(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.PlanRoute]:
+        """Every planner that was asked for a plan, in order."""
+
     def __init__(
         self,
         *,
         reason: _result_pb2.ErrorDetail | None = ...,
         level: _builtins.int = ...,
+        proposed_plan: _plan_pb2.Plan | None = ...,
+        route: _abc.Iterable[_plan_pb2.PlanRoute] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proposed_plan", b"proposed_plan", "reason", b"reason"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "proposed_plan", b"proposed_plan", "reason", b"reason", "route", b"route"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -828,6 +846,7 @@ class ReviewResolved(_message.Message):
     OUTPUT_JSON_FIELD_NUMBER: _builtins.int
     REVIEWER_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
     verdict: _status_pb2.ReviewVerdict.ValueType
     """How."""
     output_json: _builtins.bytes
@@ -836,6 +855,10 @@ class ReviewResolved(_message.Message):
     """Who decided."""
     note: _builtins.str
     """Why, for the record."""
+    @_builtins.property
+    def plan(self) -> _plan_pb2.Plan:
+        """The plan to follow, when a person was asked for the plan."""
+
     def __init__(
         self,
         *,
@@ -843,10 +866,11 @@ class ReviewResolved(_message.Message):
         output_json: _builtins.bytes = ...,
         reviewer: _builtins.str = ...,
         note: _builtins.str = ...,
+        plan: _plan_pb2.Plan | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "output_json", b"output_json", "reviewer", b"reviewer", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "output_json", b"output_json", "plan", b"plan", "reviewer", b"reviewer", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

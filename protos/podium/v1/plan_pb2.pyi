@@ -224,3 +224,48 @@ class ParallelGroup(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ParallelGroup: _TypeAlias = ParallelGroup  # noqa: Y015
+
+@_typing.final
+class PlanRoute(_message.Message):
+    """One planner that was asked for a plan, and what came of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLANNER_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    THRESHOLD_FIELD_NUMBER: _builtins.int
+    TAKEN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    planner: _builtins.str
+    """Which planner: rules, policy or llm."""
+    confidence: _builtins.float
+    """How sure it was of its plan, in [0, 1]; unset when it had none."""
+    threshold: _builtins.float
+    """How sure it had to be, in [0, 1]; unset where no threshold applies."""
+    taken: _builtins.bool
+    """Whether its plan came into force."""
+    reason: _builtins.str
+    """Why, in words."""
+    def __init__(
+        self,
+        *,
+        planner: _builtins.str = ...,
+        confidence: _builtins.float | None = ...,
+        threshold: _builtins.float | None = ...,
+        taken: _builtins.bool = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_threshold", b"_threshold", "confidence", b"confidence", "threshold", b"threshold"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_threshold", b"_threshold", "confidence", b"confidence", "planner", b"planner", "reason", b"reason", "taken", b"taken", "threshold", b"threshold"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    _WhichOneofReturnType__threshold: _TypeAlias = _typing.Literal["threshold"]  # noqa: Y015
+    _WhichOneofArgType__threshold: _TypeAlias = _typing.Literal["_threshold", b"_threshold"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__threshold) -> _WhichOneofReturnType__threshold | None: ...
+
+Global___PlanRoute: _TypeAlias = PlanRoute  # noqa: Y015

@@ -22,23 +22,24 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from podium.v1 import plan_pb2 as podium_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16podium/v1/result.proto\x12\tpodium.v1\"S\n\x06Source\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05label\x18\x03 \x01(\t\x12\x10\n\x08location\x18\x04 \x01(\t\x12\x0e\n\x06sha256\x18\x05 \x01(\t\"`\n\x0b\x45rrorDetail\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x11\n\tnext_step\x18\x03 \x01(\t\x12\x10\n\x08\x65vidence\x18\x04 \x03(\t\x12\r\n\x05\x61gent\x18\x05 \x01(\t\"\x9a\x01\n\x06Result\x12\x17\n\x0f\x61nswer_markdown\x18\x01 \x01(\t\x12\x13\n\x0b\x66ields_json\x18\x02 \x01(\x0c\x12\"\n\x07sources\x18\x03 \x03(\x0b\x32\x11.podium.v1.Source\x12\x17\n\x0fsnapshot_sha256\x18\x04 \x01(\t\x12\x10\n\x08\x64\x65graded\x18\x05 \x03(\t\x12\x13\n\x0b\x61ssumptions\x18\x06 \x03(\t\"U\n\nRewardTerm\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0e\n\x06origin\x18\x03 \x01(\t\x12\x11\n\x04step\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_step\"\xa6\x01\n\x06Reward\x12\x17\n\x0ftask_completion\x18\x01 \x01(\x01\x12\x15\n\rdata_accuracy\x18\x02 \x01(\x01\x12\x1a\n\x12process_compliance\x18\x03 \x01(\x01\x12\x1b\n\x13resource_efficiency\x18\x04 \x01(\x01\x12\r\n\x05\x66inal\x18\x05 \x01(\x01\x12$\n\x05terms\x18\x06 \x03(\x0b\x32\x15.podium.v1.RewardTermb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16podium/v1/result.proto\x12\tpodium.v1\x1a\x14podium/v1/plan.proto\"S\n\x06Source\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05label\x18\x03 \x01(\t\x12\x10\n\x08location\x18\x04 \x01(\t\x12\x0e\n\x06sha256\x18\x05 \x01(\t\"`\n\x0b\x45rrorDetail\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x11\n\tnext_step\x18\x03 \x01(\t\x12\x10\n\x08\x65vidence\x18\x04 \x03(\t\x12\r\n\x05\x61gent\x18\x05 \x01(\t\"\xd0\x01\n\x06Result\x12\x17\n\x0f\x61nswer_markdown\x18\x01 \x01(\t\x12\x13\n\x0b\x66ields_json\x18\x02 \x01(\x0c\x12\"\n\x07sources\x18\x03 \x03(\x0b\x32\x11.podium.v1.Source\x12\x17\n\x0fsnapshot_sha256\x18\x04 \x01(\t\x12\x10\n\x08\x64\x65graded\x18\x05 \x03(\t\x12\x13\n\x0b\x61ssumptions\x18\x06 \x03(\t\x12\x0f\n\x07planner\x18\x07 \x01(\t\x12#\n\x05route\x18\x08 \x03(\x0b\x32\x14.podium.v1.PlanRoute\"U\n\nRewardTerm\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0e\n\x06origin\x18\x03 \x01(\t\x12\x11\n\x04step\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_step\"\xa6\x01\n\x06Reward\x12\x17\n\x0ftask_completion\x18\x01 \x01(\x01\x12\x15\n\rdata_accuracy\x18\x02 \x01(\x01\x12\x1a\n\x12process_compliance\x18\x03 \x01(\x01\x12\x1b\n\x13resource_efficiency\x18\x04 \x01(\x01\x12\r\n\x05\x66inal\x18\x05 \x01(\x01\x12$\n\x05terms\x18\x06 \x03(\x0b\x32\x15.podium.v1.RewardTermb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.v1.result_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SOURCE']._serialized_start=37
-  _globals['_SOURCE']._serialized_end=120
-  _globals['_ERRORDETAIL']._serialized_start=122
-  _globals['_ERRORDETAIL']._serialized_end=218
-  _globals['_RESULT']._serialized_start=221
-  _globals['_RESULT']._serialized_end=375
-  _globals['_REWARDTERM']._serialized_start=377
-  _globals['_REWARDTERM']._serialized_end=462
-  _globals['_REWARD']._serialized_start=465
-  _globals['_REWARD']._serialized_end=631
+  _globals['_SOURCE']._serialized_start=59
+  _globals['_SOURCE']._serialized_end=142
+  _globals['_ERRORDETAIL']._serialized_start=144
+  _globals['_ERRORDETAIL']._serialized_end=240
+  _globals['_RESULT']._serialized_start=243
+  _globals['_RESULT']._serialized_end=451
+  _globals['_REWARDTERM']._serialized_start=453
+  _globals['_REWARDTERM']._serialized_end=538
+  _globals['_REWARD']._serialized_start=541
+  _globals['_REWARD']._serialized_end=707
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from podium.v1 import plan_pb2 as _plan_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -108,12 +109,16 @@ class Result(_message.Message):
     SNAPSHOT_SHA256_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
+    PLANNER_FIELD_NUMBER: _builtins.int
+    ROUTE_FIELD_NUMBER: _builtins.int
     answer_markdown: _builtins.str
     """The answer in Markdown; every claim ends with [Source: ID]."""
     fields_json: _builtins.bytes
     """The answer as typed fields, canonical JSON."""
     snapshot_sha256: _builtins.str
     """SHA-256 over the canonical JSON of all data the answer was made from."""
+    planner: _builtins.str
+    """Which planner made the plan: rules, policy, llm or a person."""
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Source]:
         """What the answer rests on."""
@@ -126,6 +131,10 @@ class Result(_message.Message):
     def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Assumptions that the request left open and how they were closed."""
 
+    @_builtins.property
+    def route(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.PlanRoute]:
+        """Every planner that was asked, in order, with why its plan was taken or not."""
+
     def __init__(
         self,
         *,
@@ -135,10 +144,12 @@ class Result(_message.Message):
         snapshot_sha256: _builtins.str = ...,
         degraded: _abc.Iterable[_builtins.str] | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        planner: _builtins.str = ...,
+        route: _abc.Iterable[_plan_pb2.PlanRoute] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_markdown", b"answer_markdown", "assumptions", b"assumptions", "degraded", b"degraded", "fields_json", b"fields_json", "snapshot_sha256", b"snapshot_sha256", "sources", b"sources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_markdown", b"answer_markdown", "assumptions", b"assumptions", "degraded", b"degraded", "fields_json", b"fields_json", "planner", b"planner", "route", b"route", "snapshot_sha256", b"snapshot_sha256", "sources", b"sources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

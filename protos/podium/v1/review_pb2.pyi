@@ -34,6 +34,8 @@ class Review(_message.Message):
     SINCE_FIELD_NUMBER: _builtins.int
     INPUT_JSON_FIELD_NUMBER: _builtins.int
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    PROPOSED_PLAN_JSON_FIELD_NUMBER: _builtins.int
+    REQUEST_JSON_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     text: _builtins.str
@@ -44,6 +46,10 @@ class Review(_message.Message):
     """What the step was given, canonical JSON."""
     output_schema_json: _builtins.bytes
     """JSON Schema that a corrected output must satisfy."""
+    proposed_plan_json: _builtins.bytes
+    """The plan that nobody was sure enough of, in its JSON form; empty when a step waits."""
+    request_json: _builtins.bytes
+    """The normalised request, canonical JSON; empty when a step waits."""
     @_builtins.property
     def reason(self) -> _result_pb2.ErrorDetail:
         """Why."""
@@ -62,10 +68,12 @@ class Review(_message.Message):
         since: _timestamp_pb2.Timestamp | None = ...,
         input_json: _builtins.bytes = ...,
         output_schema_json: _builtins.bytes = ...,
+        proposed_plan_json: _builtins.bytes = ...,
+        request_json: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "reason", b"reason", "since", b"since", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "input_json", b"input_json", "output_schema_json", b"output_schema_json", "reason", b"reason", "since", b"since", "step", b"step", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "input_json", b"input_json", "output_schema_json", b"output_schema_json", "proposed_plan_json", b"proposed_plan_json", "reason", b"reason", "request_json", b"request_json", "since", b"since", "step", b"step", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__step: _TypeAlias = _typing.Literal["step"]  # noqa: Y015
     _WhichOneofArgType__step: _TypeAlias = _typing.Literal["_step", b"_step"]  # noqa: Y015
@@ -129,6 +137,7 @@ class ResolveReviewRequest(_message.Message):
     VERDICT_FIELD_NUMBER: _builtins.int
     OUTPUT_JSON_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    PLAN_JSON_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     verdict: _status_pb2.ReviewVerdict.ValueType
@@ -137,6 +146,8 @@ class ResolveReviewRequest(_message.Message):
     """The corrected output, canonical JSON; required for CORRECTED."""
     note: _builtins.str
     """Why, for the record."""
+    plan_json: _builtins.bytes
+    """The plan to follow, in its JSON form; for a case that asks for a plan."""
     def __init__(
         self,
         *,
@@ -144,10 +155,11 @@ class ResolveReviewRequest(_message.Message):
         verdict: _status_pb2.ReviewVerdict.ValueType = ...,
         output_json: _builtins.bytes = ...,
         note: _builtins.str = ...,
+        plan_json: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "output_json", b"output_json", "task_id", b"task_id", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "output_json", b"output_json", "plan_json", b"plan_json", "task_id", b"task_id", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
