@@ -1,0 +1,367 @@
+"""The selection of tools as torch modules: which of the tools there are make up the plan, in which order.
+
+A request is read by `Top` over the shared layers, and so is the text of every tool. Relevance (cosine and MaxSim)
+makes a short list; on it a joint block lets the tools see each other, the request and the allowed links, so that
+near-synonyms are told apart; a recurrent pointer then picks tool after tool until STOP, which is entry 0.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from conductor.policy.parts import WIDTH
+from conductor.training.encoder import Top
+
+VERDICTS = ("ok", "failed", "unavailable", "irrelevant", "missing")
+"""What a step of an earlier plan came to; the index is the input of `Feedback`."""
+FOREIGN = 512
+"""Length of a multilingual sentence vector."""
+HIDDEN = 256
+TOKEN = 96
+RANK = 48
+HEADS = 8
+TOOL_TOKENS = 24
+FEATURES = 4
+"""Relevance itself and what it is made of: cosine, request to tool, tool to request."""
+_FAR = -1e4
+
+
+class Reader(nn.Module):
+    """Request or tool text: states of the shared layers to a vector, token vectors and their weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = Top()
+        self.token = nn.Linear(WIDTH, TOKEN, bias=False)
+        self.weight = nn.Linear(WIDTH, 1)
+
+    def forward(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """States [n, l, WIDTH] and mask [n, l] to what is read of them.
+
+        Returns:
+            Top states [n, l, WIDTH], vector [n, WIDTH], tokens [n, l, TOKEN] and their weights [n, l].
+        """
+        found = self.top(states, mask)
+        on = mask.to(found.dtype)
+        vector = functional.normalize((found * on[:, :, None]).sum(1) / on.sum(1, keepdim=True), dim=-1)
+        tokens = functional.normalize(self.token(found), dim=-1) * on[:, :, None]
+        weights = torch.softmax(self.weight(found)[:, :, 0] + (1.0 - on) * _FAR, dim=1)
+        return found, vector, tokens, weights
+
+
+class Foreign(nn.Module):
+    """Sentence vectors in the place of word pieces, for languages that the encoder does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widen = nn.Sequential(nn.Linear(FOREIGN, WIDTH * 2), nn.GELU(), nn.Linear(WIDTH * 2, WIDTH))
+        self.vector = nn.Linear(FOREIGN, WIDTH)
+        self.token = nn.Linear(FOREIGN, TOKEN)
+        self.weight = nn.Linear(FOREIGN, 1)
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """`vectors` [n, k, FOREIGN], row 0 of each the whole request, to what `Reader` gives of word pieces."""
+        on = mask.to(vectors.dtype)
+        vector = functional.normalize(self.vector(vectors[:, 0]), dim=-1)
+        tokens = functional.normalize(self.token(vectors), dim=-1) * on[:, :, None]
+        weights = torch.softmax(self.weight(vectors)[:, :, 0] + (1.0 - on) * _FAR, dim=1)
+        return self.widen(vectors), vector, tokens, weights
+
+
+class Relevance(nn.Module):
+    """How well each tool fits a request, from vectors alone; makes the short list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor([10.0, 4.0, 8.0]))
+
+    def forward(
+        self,
+        vector: Tensor,
+        tokens: Tensor,
+        weights: Tensor,
+        tools: Tensor,
+        tool_tokens: Tensor,
+        tool_mask: Tensor,
+    ) -> Tensor:
+        """Features [n, tools, FEATURES].
+
+        Args:
+            vector: of the requests [n, WIDTH].
+            tokens: of the requests [n, l, TOKEN]; rows of padding are zero.
+            weights: of those [n, l], sum 1.
+            tools: vectors [tools, WIDTH].
+            tool_tokens: [tools, t, TOKEN].
+            tool_mask: [tools, t], 1 where there is a token.
+        """
+        n, length, _ = tokens.shape
+        count, size, _ = tool_tokens.shape
+        cosine = vector @ tools.T
+        flat = tool_tokens.reshape(count * size, TOKEN)
+        likeness = (tokens.reshape(n * length, TOKEN) @ flat.T).reshape(n, length, count, size)
+        to_tool = likeness.amax(dim=3)
+        from_tool = likeness.amax(dim=1)
+        asked = (to_tool * weights[:, :, None]).sum(1)
+        on = tool_mask.to(likeness.dtype)
+        offered = (from_tool * on[None]).sum(2) / on.sum(1).clamp(min=1.0)[None]
+        parts = torch.stack((cosine, asked, offered), dim=-1)
+        total = (parts * self.scale).sum(-1, keepdim=True)
+        return torch.cat((total, parts), dim=-1)
+
+
+class Layer(nn.Module):
+    """Tools see each other (and the links), then the request."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(HIDDEN) for _ in range(3))
+        self.own = nn.Linear(HIDDEN, 3 * HIDDEN)
+        self.own_out = nn.Linear(HIDDEN, HIDDEN)
+        self.query = nn.Linear(HIDDEN, HIDDEN)
+        self.memory = nn.Linear(HIDDEN, 2 * HIDDEN)
+        self.out = nn.Linear(HIDDEN, HIDDEN)
+        self.feed = nn.Sequential(
+            nn.Linear(HIDDEN, 2 * HIDDEN), nn.GELU(), nn.Dropout(dropout), nn.Linear(2 * HIDDEN, HIDDEN)
+        )
+        self.links = nn.Parameter(torch.zeros(2, HEADS))
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, own_bias: Tensor, links: Tensor, memory: Tensor, memory_bias: Tensor) -> Tensor:
+        """`x` [n, k, HIDDEN]; `links` [n, k, k]; biases are added to the attention's scores."""
+        q, k, v = (heads(part) for part in self.own(self.norms[0](x)).chunk(3, dim=-1))
+        bias = own_bias[:, None, None, :]
+        bias = bias + links[:, None] * self.links[0][None, :, None, None]
+        bias = bias + links.transpose(1, 2)[:, None] * self.links[1][None, :, None, None]
+        x = x + self.drop(self.own_out(joined(attend(q, k, v, bias)[0])))
+        q = heads(self.query(self.norms[1](x)))
+        k, v = (heads(part) for part in self.memory(memory).chunk(2, dim=-1))
+        x = x + self.drop(self.out(joined(attend(q, k, v, memory_bias[:, None, None, :])[0])))
+        return x + self.drop(self.feed(self.norms[2](x)))
+
+
+def heads(x: Tensor) -> Tensor:
+    """[n, l, HIDDEN] to [n, HEADS, l, HIDDEN / HEADS]."""
+    return x.reshape(x.shape[0], x.shape[1], HEADS, HIDDEN // HEADS).transpose(1, 2)
+
+
+def joined(x: Tensor) -> Tensor:
+    """What `heads` took apart."""
+    return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], HIDDEN)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Attention and its weights; leading axes broadcast."""
+    scores = q @ k.transpose(-1, -2) / (HIDDEN // HEADS) ** 0.5 + bias
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ v, weights
+
+
+class Memory(nn.Module):
+    """What the joint block and the pointer look at: tokens of a request, and steps of an earlier plan."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = nn.Linear(WIDTH, HIDDEN)
+        self.norm = nn.LayerNorm(HIDDEN)
+        self.feedback = nn.Linear(WIDTH, HIDDEN)
+        self.verdict = nn.Embedding(len(VERDICTS), HIDDEN)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Rows of memory [n, l, HIDDEN] of top states [n, l, WIDTH]."""
+        found: Tensor = self.norm(self.read(states))
+        return found
+
+    def of_feedback(self, tools: Tensor, verdicts: Tensor) -> Tensor:
+        """Rows of memory [n, s, HIDDEN] of an earlier plan's tool vectors [n, s, WIDTH] and verdicts [n, s]."""
+        found: Tensor = self.norm(self.feedback(tools) + self.verdict(verdicts))
+        return found
+
+
+class Joint(nn.Module):
+    """The short list seen as a whole, under the request and the links."""
+
+    def __init__(self, dropout: float, layers: int) -> None:
+        super().__init__()
+        self.tool = nn.Linear(WIDTH, HIDDEN)
+        self.features = nn.Linear(FEATURES, HIDDEN)
+        self.stop = nn.Parameter(torch.randn(HIDDEN) * 0.1)
+        self.linked = nn.Parameter(torch.zeros(HIDDEN))
+        self.layers = nn.ModuleList(Layer(dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(HIDDEN)
+        self.unary = nn.Linear(HIDDEN, 1)
+        self.by_relevance = nn.Parameter(torch.tensor([0.3]))
+        self.key = nn.Linear(HIDDEN, HIDDEN)
+        self.leaves = nn.Linear(HIDDEN, RANK)
+        self.enters = nn.Linear(HIDDEN, RANK)
+        self.memory = nn.Linear(HIDDEN, 2 * HIDDEN)
+
+    def forward(
+        self,
+        memory: Tensor,
+        memory_mask: Tensor,
+        tools: Tensor,
+        features: Tensor,
+        mask: Tensor,
+        links: Tensor,
+        given: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Entries 0 (STOP) to k (the tools of the short list).
+
+        Args:
+            memory: [n, m, HIDDEN].
+            memory_mask: [n, m], 1 where there is a row.
+            tools: vectors [n, k, WIDTH].
+            features: of relevance [n, k, FEATURES].
+            mask: [n, k], 1 where there is a tool.
+            links: [n, k, k], 1 where the second may follow the first.
+            given: [n], 1 where links are known at all.
+
+        Returns:
+            Entries [n, k+1, HIDDEN], unary logits [n, k+1], keys [n, k+1, HIDDEN], what leaves and enters an entry
+            [n, k+1, RANK], and keys and values of the memory [n, m, HIDDEN].
+        """
+        n = tools.shape[0]
+        x = self.tool(tools) + self.features(features * 0.2) + given[:, None, None] * self.linked
+        x = torch.cat(((self.stop[None, None] + given[:, None, None] * self.linked).expand(n, 1, -1), x), dim=1)
+        own_bias = functional.pad((1.0 - mask.to(x.dtype)) * _FAR, (1, 0))
+        edges = functional.pad(links.to(x.dtype), (1, 0, 1, 0))
+        memory_bias = (1.0 - memory_mask.to(x.dtype)) * _FAR
+        for layer in self.layers:
+            x = layer(x, own_bias, edges, memory, memory_bias)
+        x = self.norm(x)
+        unary = self.unary(x)[:, :, 0]
+        unary = unary + functional.pad(features[:, :, 0] * self.by_relevance, (1, 0)) + own_bias
+        keys, values = self.memory(memory).chunk(2, dim=-1)
+        return x, unary, self.key(x), self.leaves(x), self.enters(x), keys, values
+
+
+class Step(nn.Module):
+    """One choice of the pointer for each path that is being followed."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(HIDDEN, HIDDEN)
+        self.query = nn.Linear(HIDDEN, HIDDEN)
+        self.coverage = nn.Parameter(torch.full((HEADS,), -0.3))
+        self.mix = nn.Sequential(
+            nn.Linear(2 * HIDDEN, HIDDEN), nn.GELU(), nn.Dropout(dropout), nn.Linear(HIDDEN, HIDDEN)
+        )
+        self.again = nn.Linear(HIDDEN, 1)
+        self.stop = nn.Linear(HIDDEN + 4, 1)
+        self.by_unary = nn.Parameter(torch.tensor([0.5]))
+        self.link = nn.Parameter(torch.tensor([2.0]))
+        self.drop = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        state: Tensor,
+        previous: Tensor,
+        leaves: Tensor,
+        coverage: Tensor,
+        chosen: Tensor,
+        linked: Tensor,
+        given: Tensor,
+        unary: Tensor,
+        keys: Tensor,
+        enters: Tensor,
+        memory_keys: Tensor,
+        memory_values: Tensor,
+        memory_mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities of the next entry, the new state and the new coverage.
+
+        Args:
+            state: [b, HIDDEN]; zeros at the start.
+            previous: entry that was chosen last [b, HIDDEN]; STOP's entry at the start.
+            leaves: of that entry [b, RANK]; zeros at the start.
+            coverage: attention that rows of the memory have had [b, m].
+            chosen: how often each entry was chosen [b, k+1].
+            linked: 1 where a link leads from the last entry [b, k+1].
+            given: [b], 1 where links are known and there is a last tool.
+            unary: of `Joint`, [n, k+1] where n is b, or 1 for all paths; likewise the rest.
+            keys: [n, k+1, HIDDEN].
+            enters: [n, k+1, RANK].
+            memory_keys: [n, m, HIDDEN].
+            memory_values: [n, m, HIDDEN].
+            memory_mask: [n, m].
+        """
+        state = self.cell(self.drop(previous), state)
+        bias = (1.0 - memory_mask.to(state.dtype)) * _FAR
+        bias = bias[:, None, None, :] + coverage[:, None, None, :] * self.coverage[None, :, None, None]
+        query = self.query(state)[:, None, :]
+        context, attention = attend(heads(query), heads(memory_keys), heads(memory_values), bias)
+        query = self.mix(torch.cat((state, joined(context)[:, 0]), dim=-1))
+        scores = (query[:, None, :] @ keys.transpose(1, 2))[:, 0] / HIDDEN**0.5
+        scores = scores + unary * self.by_unary + (leaves[:, None, :] @ enters.transpose(1, 2))[:, 0] / RANK**0.5
+        scores = scores + given[:, None] * linked * self.link
+        scores = scores + chosen * (self.again(query) - 2.0)
+        left = unary[:, 1:] + torch.clamp(chosen[:, 1:], max=1.0) * _FAR
+        most = left.amax(dim=1, keepdim=True).clamp(min=-10.0)
+        rest = (torch.sigmoid(left).sum(dim=1, keepdim=True)).expand(state.shape[0], 1)
+        count = chosen.sum(dim=1, keepdim=True)
+        stop = self.stop(
+            torch.cat((query, most.expand(state.shape[0], 1) * 0.2, rest, count * 0.3, given[:, None]), dim=-1)
+        )
+        scores = torch.cat((scores[:, :1] + stop, scores[:, 1:]), dim=1)
+        return torch.log_softmax(scores, dim=-1), state, coverage + attention.mean(dim=1)[:, 0]
+
+
+class SelectorModel(nn.Module):
+    """All that is trained of the selection."""
+
+    def __init__(self, *, dropout: float = 0.15, layers: int = 2) -> None:
+        super().__init__()
+        self.reader = Reader()
+        self.foreign = Foreign()
+        self.relevance = Relevance()
+        self.memory = Memory()
+        self.joint = Joint(dropout, layers)
+        self.step = Step(dropout)
+
+    def encoder_parameters(self) -> list[nn.Parameter]:
+        """Those that were trained before and move slowly."""
+        return list(self.reader.top.parameters())
+
+    def head_parameters(self) -> list[nn.Parameter]:
+        """Those that start from nothing."""
+        slow = {id(parameter) for parameter in self.encoder_parameters()}
+        return [parameter for parameter in self.parameters() if id(parameter) not in slow]
+
+
+def sequence_log_probabilities(
+    step: Step, joint: Sequence[Tensor], memory_mask: Tensor, path: Tensor, given: Tensor, links: Tensor
+) -> Tensor:
+    """Log-probabilities [n, steps, k+1] along given paths.
+
+    Args:
+        step: the pointer.
+        joint: what `Joint` returned.
+        memory_mask: [n, m].
+        path: entries chosen so far [n, steps - 1]; 0 after the end.
+        given: [n], 1 where links are known.
+        links: [n, k, k].
+    """
+    entries, unary, keys, leaves, enters, memory_keys, memory_values = joint
+    n = entries.shape[0]
+    rows = torch.arange(n)
+    edges = functional.pad(links.to(entries.dtype), (1, 0, 1, 0))
+    state = torch.zeros_like(entries[:, 0])
+    previous, left = entries[:, 0], torch.zeros_like(leaves[:, 0])
+    coverage = torch.zeros_like(memory_mask, dtype=entries.dtype)
+    chosen = torch.zeros_like(unary)
+    linked, known = torch.zeros_like(unary), torch.zeros_like(given)
+    found = []
+    for at in range(path.shape[1] + 1):
+        scores, state, coverage = step(
+            state, previous, left, coverage, chosen, linked, known, unary, keys, enters,
+            memory_keys, memory_values, memory_mask,
+        )  # fmt: skip
+        found.append(scores)
+        if at < path.shape[1]:
+            entry = path[:, at]
+            previous, left, linked = entries[rows, entry], leaves[rows, entry], edges[rows, entry]
+            known = given * (entry > 0)
+            chosen = chosen + functional.one_hot(entry, unary.shape[1]) * (entry > 0)[:, None]
+    return torch.stack(found, dim=1)
