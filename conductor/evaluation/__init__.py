@@ -1,0 +1,1 @@
+"""Measures plans against the right ones, beside baselines; never plans and never loads a model by itself."""
