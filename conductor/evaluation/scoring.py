@@ -87,7 +87,7 @@ def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:  # a whole number beyond the floats
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
