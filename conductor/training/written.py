@@ -1,9 +1,11 @@
 """Reader of the training requests that were written for Podium, `conductor/training/written/*.jsonl`.
 
-A row is `{"id", "request", "steps"[, "registry", "tools", "cards"]}`. `cards` are whole descriptions; `tools` are
-names out of the public data set `registry` (ultratool, nestools, sealtools, bfcl), all of its tools where absent.
+A row is `{"id", "request", "steps"[, "registry", "tools", "cards", "others"]}`. `cards` are whole descriptions. Names
+of `tools` are out of the public data set `registry` (ultratool, nestools, sealtools, bfcl) or of the agents of the
+packs (packs), all of them where absent. `others` are names by data set of tools that stand beside them.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,8 @@ from conductor.training.datasets import (
 from conductor.training.examples import Example
 
 FOLDER = Path(__file__).parent / "written"
+PACK_CARDS = FOLDER / "packs_cards.json"
+"""Cards of the packs' agents, as `python -m bench.pack_examples` found them."""
 _READERS = {"ultratool": read_ultratool, "nestools": read_nestools, "sealtools": read_sealtools, "bfcl": read_bfcl}
 
 
@@ -39,6 +43,8 @@ def _example(row: Mapping[str, Any], name: str, data: Path) -> Example:
     tools = tuple(ToolCard.from_json(card) for card in row.get("cards", ()))
     if "registry" in row:
         tools += _named(row["registry"], row.get("tools"), data)
+    for registry, names in row.get("others", {}).items():
+        tools += _named(registry, names, data)
     missing = {step.tool for step in steps} - {card.name for card in tools}
     if missing:
         raise TrainingDataInvalid(
@@ -48,7 +54,7 @@ def _example(row: Mapping[str, Any], name: str, data: Path) -> Example:
 
 
 def _named(registry: str, names: Sequence[str] | None, data: Path) -> tuple[ToolCard, ...]:
-    cards, whole = _registry(registry, data)
+    cards, whole = registry_cards(registry, data)
     if names is None:
         return whole
     unknown = [name for name in names if name not in cards]
@@ -58,8 +64,11 @@ def _named(registry: str, names: Sequence[str] | None, data: Path) -> tuple[Tool
 
 
 @cache
-def _registry(registry: str, data: Path) -> tuple[Mapping[str, ToolCard], tuple[ToolCard, ...]]:
-    """Cards by name, the first of each name, and all of them as one tuple that every example shares."""
+def registry_cards(registry: str, data: Path) -> tuple[Mapping[str, ToolCard], tuple[ToolCard, ...]]:
+    """Cards of a data set by name, the first of each name, and all of them as one tuple that examples share."""
+    if registry == "packs":
+        agents = tuple(map(ToolCard.from_json, json.loads(PACK_CARDS.read_text(encoding="utf-8"))))
+        return {card.name: card for card in agents}, agents
     cards: dict[str, ToolCard] = {}
     seen: set[int] = set()
     for example in _READERS[registry](data):
