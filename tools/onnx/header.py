@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from tools.onnx.wire import LENGTH, VARINT, Budget, OnnxHeaderError, fields, text
 
-__all__ = ["OnnxHeader", "OnnxHeaderError", "read_header"]
+__all__ = ["OnnxHeader", "OnnxHeaderError", "read_header", "read_properties"]
 
-_IR_VERSION, _OPSET_IMPORT = 1, 8
+_IR_VERSION, _OPSET_IMPORT, _PROPERTIES = 1, 8, 14
 _MAX_OPSET_BYTES = 4096
 
 
@@ -43,6 +43,24 @@ def read_header(data: bytes, *, name: str) -> OnnxHeader:
     if not ir_version or not opsets:
         raise OnnxHeaderError(f"{name} is not an ONNX model (no IR version or operator set)")
     return OnnxHeader(ir_version=ir_version, opsets=opsets)
+
+
+def read_properties(data: bytes, *, name: str) -> dict[str, str]:
+    """What the exporter said of a model besides the graph, by key; skips the weights.
+
+    Args:
+        data: the file's content.
+        name: its name, for errors.
+
+    Raises:
+        OnnxHeaderError: not an ONNX model, or truncated.
+    """
+    found, budget = {}, Budget()
+    for number, kind, value in fields(memoryview(data), name=name, budget=budget):
+        if (number, kind) == (_PROPERTIES, LENGTH) and isinstance(value, memoryview):
+            entry = {at: text(part) for at, _, part in fields(value, name=name, budget=budget)}
+            found[entry.get(1, "")] = entry.get(2, "")
+    return found
 
 
 def _opset(message: memoryview, name: str, budget: Budget) -> tuple[str, int]:

@@ -5,7 +5,7 @@ default because small models gain nothing from more.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tools.onnx.header import OnnxHeader, OnnxHeaderError, read_header
 from tools.onnx.inspection import MAX_IR_VERSION
 from tools.onnx.runtime import runtime
 from tools.onnx.session import open_session
+from tools.onnx.subgraph import subgraph
 
 __all__ = ["NonFinite", "OnnxError", "OnnxLoadError", "OnnxModel", "OnnxRunError", "RunStop"]
 
@@ -88,10 +89,31 @@ class OnnxModel:
         model._open(content, threads)
         return model
 
-    def _open(self, content: VerifiedContent, threads: int) -> None:
+    @classmethod
+    def part_of(cls, content: VerifiedContent, outputs: Sequence[str], *, threads: int = 1) -> "OnnxModel":
+        """Load what leads to some outputs of a file that holds several functions.
+
+        Args:
+            content: its sealed bytes.
+            outputs: names of the outputs.
+            threads: threads for one run (they never spin).
+
+        Raises:
+            OnnxLoadError: the file has no such output, or the runtime cannot load it.
+        """
+        try:
+            data = subgraph(content.data, outputs, name=content.name)
+        except OnnxHeaderError as error:
+            raise OnnxLoadError(f"model {error}") from error
+        model = cls.__new__(cls)
+        model._open(content, threads, data)
+        return model
+
+    def _open(self, content: VerifiedContent, threads: int, part: bytes | None = None) -> None:
+        data = content.data if part is None else part
         self.name = content.name
-        self.header: OnnxHeader = _supported_header(content.name, content.data)
-        self._session = _session(content.name, content.data, threads)
+        self.header: OnnxHeader = _supported_header(content.name, data)
+        self._session = _session(content.name, data, threads)
         self.input_names: tuple[str, ...] = tuple(item.name for item in self._session.get_inputs())
         self.output_names: tuple[str, ...] = tuple(item.name for item in self._session.get_outputs())
         self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
