@@ -1,0 +1,292 @@
+"""From the scores of the joint pass to arguments: the likeliest way in which each gets a value that its schema takes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from conductor.plan import Argument, Literal, StepRef
+from conductor.policy.filling_inputs import Item
+from conductor.policy.filling_kinds import (
+    ABSENT,
+    END,
+    FIRST,
+    INSIDE,
+    SPAN,
+    START,
+    TRUE,
+    UNKNOWN,
+)
+from conductor.policy.parts import Floats
+from conductor.policy.values.fields import InputField
+from conductor.policy.values.forms import as_it_stands, in_form, joined, number_as_it_stands, number_in_form
+from conductor.policy.values.numbers import NumberMention, find_numbers
+
+_LONGEST_SPAN = 48
+_TRIED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """An argument and how sure the filler is of it."""
+
+    argument: Argument
+    confidence: float
+    span: tuple[int, int] | None = None
+    """The characters of the request that it was taken from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledStep:
+    """A step's arguments by name; what is left out is absent."""
+
+    arguments: Mapping[str, Filled]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """The outputs of the joint pass for one request."""
+
+    kind: Floats
+    pointers: Floats
+    option: Floats
+    reference: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """A request with its pieces, and where spans may begin and end."""
+
+    request: str
+    spans: Sequence[tuple[int, int]]
+    begins: Floats
+    """0 where a word begins, very low elsewhere."""
+    ends: Floats
+    numbers: tuple[tuple[NumberMention, int, int], ...]
+    """Every number with its first and last piece."""
+
+
+_Outcome = tuple[Any, float, tuple[int, int] | None]
+
+
+def decode(
+    request: str, spans: Sequence[tuple[int, int]], items: Sequence[Item], scores: Scores, steps: int
+) -> tuple[FilledStep, ...]:
+    """The arguments of every step.
+
+    Args:
+        request: The text.
+        spans: The characters of its pieces.
+        items: What the rows of the scores are.
+        scores: From the joint pass.
+        steps: How many steps there are.
+    """
+    text = _text(request, spans)
+    kinds = _softmax(scores.kind)
+    found: list[dict[tuple[str, ...], Filled]] = [{} for _ in range(steps)]
+    for row, item in enumerate(items):
+        if item.input is None:
+            continue
+        filled = _argument(text, item, items, row, kinds[row], scores)
+        if filled is not None:
+            found[item.step][item.input.path] = filled
+    return tuple(FilledStep(arguments=_assembled(arguments)) for arguments in found)
+
+
+def _argument(
+    text: _Text, item: Item, items: Sequence[Item], row: int, kinds: Floats, scores: Scores
+) -> Filled | None:
+    field = item.input
+    if field is None:
+        return None
+    for kind in np.argsort(-kinds):
+        if kind in (ABSENT, UNKNOWN):
+            return None
+        outcome = _way(int(kind), text, field, items, row, scores)
+        if outcome is None:
+            continue
+        value, probability, span = outcome
+        argument = value if isinstance(value, StepRef) else Literal(value=value)
+        return Filled(argument=argument, confidence=float(kinds[kind]) * probability, span=span)
+    return None
+
+
+def _way(
+    kind: int, text: _Text, field: InputField, items: Sequence[Item], row: int, scores: Scores
+) -> _Outcome | None:
+    match kind:
+        case 2 | 3:
+            return _from_span(text, field, scores.pointers[row], literal=kind == SPAN)
+        case 4:
+            return _from_list(text, field, scores.pointers[row])
+        case 5:
+            return _from_options(field, scores.option[row])
+        case 6:
+            return _from_results(items, row, scores.reference[row])
+        case 7 | 8:
+            return (kind == TRUE, 1.0, None) if field.type in ("boolean", "any") else None
+    return None
+
+
+def _from_span(text: _Text, field: InputField, pointers: Floats, *, literal: bool) -> _Outcome | None:
+    if field.type in ("integer", "number"):
+        return _from_number(text, field, pointers, literal=literal)
+    for first, last, probability in _spans(text, pointers):
+        start, end = text.spans[first][0], text.spans[last][1]
+        piece = text.request[start:end]
+        value = as_it_stands(piece, field) if literal else in_form(piece, field, text.request)
+        if value is not None and value != "":
+            return value, probability, (start, end)
+    return None
+
+
+def _from_number(text: _Text, field: InputField, pointers: Floats, *, literal: bool) -> _Outcome | None:
+    """The likeliest number whose value the schema takes; the probabilities of all numbers add up to one."""
+    if not text.numbers:
+        return None
+    starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
+    shares = _softmax(np.array([[starts[first] + ends[last] for _, first, last in text.numbers]]))[0]
+    for index in np.argsort(-shares)[:_TRIED]:
+        mention = text.numbers[index][0]
+        value = number_as_it_stands(mention, field) if literal else number_in_form(mention, field)
+        if value is not None:
+            return value, float(shares[index]), (mention.start, mention.end)
+    return None
+
+
+def _spans(text: _Text, pointers: Floats) -> Iterator[tuple[int, int, float]]:
+    starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
+    length = len(starts)
+    together = (starts + text.begins)[:, None] + (ends + text.ends)[None, :]
+    offset = np.arange(length)[None, :] - np.arange(length)[:, None]
+    together = np.where((offset >= 0) & (offset < _LONGEST_SPAN), together, -np.inf)
+    flat = together.ravel()
+    count = min(_TRIED, flat.size)
+    best = np.argpartition(-flat, count - 1)[:count]
+    for index in best[np.argsort(-flat[best])]:
+        if flat[index] > -1e3:
+            yield int(index // length), int(index % length), float(np.exp(min(0.0, flat[index])))
+
+
+def _from_list(text: _Text, field: InputField, pointers: Floats) -> _Outcome | None:
+    inside = 1.0 / (1.0 + np.exp(-pointers[INSIDE]))
+    begins = 1.0 / (1.0 + np.exp(-pointers[FIRST]))
+    found: list[tuple[int, int]] = []
+    sure = 1.0
+    open_at: int | None = None
+    for index, (start, end) in enumerate(text.spans):
+        if start == end:
+            continue
+        is_in = inside[index] > 0.5
+        fresh = begins[index] > 0.5 and text.begins[index] == 0
+        if is_in:
+            sure = min(sure, float(inside[index]))
+        if is_in and (open_at is None or fresh):
+            open_at = start
+            found.append((start, end))
+        elif is_in:
+            found[-1] = (found[-1][0], end)
+        else:
+            open_at = None
+    if not found:
+        return None
+    value = joined([text.request[start:end] for start, end in found], field)
+    return None if value is None else (value, sure, (found[0][0], found[-1][1]))
+
+
+def _from_options(field: InputField, scores: Floats) -> _Outcome | None:
+    if not field.options:
+        return None
+    shares = _softmax(scores[None, : len(field.options)])[0]
+    best = int(np.argmax(shares))
+    value = field.options[best].value
+    return ([value] if field.type == "array" else value), float(shares[best]), None
+
+
+def _from_results(items: Sequence[Item], row: int, scores: Floats) -> _Outcome | None:
+    allowed = [
+        index for index, item in enumerate(items) if item.output is not None and item.step < items[row].step
+    ]
+    if not allowed:
+        return None
+    shares = _softmax(scores[None, allowed])[0]
+    best = int(np.argmax(shares))
+    chosen = items[allowed[best]]
+    name = chosen.output.name if chosen.output is not None else ""
+    return StepRef(step=chosen.step, field=name), float(shares[best]), None
+
+
+def _assembled(arguments: Mapping[tuple[str, ...], Filled]) -> Mapping[str, Filled]:
+    """Arguments by name; the fields of an object become one literal, as sure as the least sure of them."""
+    found: dict[str, Filled] = {}
+    for path, filled in arguments.items():
+        if len(path) == 1:
+            found[path[0]] = filled
+            continue
+        if not isinstance(filled.argument, Literal):
+            continue
+        before = found.get(path[0])
+        value: dict[str, Any] = (
+            dict(before.argument.value) if before and isinstance(before.argument, Literal) else {}
+        )
+        _put(value, path[1:], filled.argument.value)
+        sure = min(filled.confidence, before.confidence) if before else filled.confidence
+        found[path[0]] = Filled(argument=Literal(value=value), confidence=sure)
+    return found
+
+
+def _put(target: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for name in path[:-1]:
+        target[name] = dict(target.get(name, {}))
+        target = target[name]
+    target[path[-1]] = value
+
+
+def _text(request: str, spans: Sequence[tuple[int, int]]) -> _Text:
+    begins = np.full(len(spans), -1e6, dtype=np.float32)
+    ends = np.full(len(spans), -1e6, dtype=np.float32)
+    for index, (start, end) in enumerate(spans):
+        if start == end:
+            continue
+        if not (start and request[start - 1].isalnum() and request[start].isalnum()) or _ideograph(request[start]):
+            begins[index] = 0
+        if not (end < len(request) and request[end].isalnum() and request[end - 1].isalnum()) or _ideograph(
+            request[end - 1]
+        ):
+            ends[index] = 0
+    return _Text(request=request, spans=spans, begins=begins, ends=ends, numbers=number_pieces(request, spans))
+
+
+def number_pieces(
+    request: str, spans: Sequence[tuple[int, int]]
+) -> tuple[tuple[NumberMention, int, int], ...]:
+    """Every number in `request` with its first and last piece."""
+    found = []
+    for mention in find_numbers(request):
+        covered = covering(spans, mention.start, mention.end)
+        if covered:
+            found.append((mention, *covered))
+    return tuple(found)
+
+
+def covering(spans: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+    """First and last piece that share characters with [start, end); None when it was cut off."""
+    pieces = [index for index, (left, right) in enumerate(spans) if right > left and left < end and start < right]
+    return (pieces[0], pieces[-1]) if pieces else None
+
+
+def _ideograph(letter: str) -> bool:
+    return "\u4e00" <= letter <= "\u9fff"
+
+
+def _softmax(scores: Floats) -> Floats:
+    shifted = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    found: Floats = shifted / shifted.sum(axis=-1, keepdims=True)
+    return found
+
+
+def _log_softmax(scores: Floats) -> Floats:
+    shifted = scores - scores.max()
+    found: Floats = shifted - np.log(np.exp(shifted).sum())
+    return found

@@ -1,0 +1,188 @@
+"""The parts of the model that fill arguments, as torch modules: `fill_tool` and `fill_joint`."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from conductor.policy.filling_fields import TOOL
+from conductor.policy.filling_inputs import (
+    ITEM_FEATURES,
+    JOINT,
+    MAX_STEPS,
+    OPTION_FEATURES,
+    PAIR_FEATURES,
+    PIECE_FEATURES,
+)
+from conductor.policy.filling_kinds import KINDS
+from conductor.policy.parts import WIDTH
+from conductor.training.encoder import Top
+from conductor.training.parts import Part
+
+_HEAD = 128
+
+
+class FillTool(nn.Module):
+    """Vectors of a tool's fields out of the states of its texts: the mean of their pieces."""
+
+    def forward(self, states: Tensor, mask: Tensor, pool: Tensor) -> Tensor:
+        """[texts, rows, WIDTH] out of `states` [texts, length, WIDTH] by the weights `pool` [texts, rows, length]."""
+        return torch.matmul(pool * mask[:, None, :].to(pool.dtype), states)
+
+
+class FillJoint(nn.Module):
+    """One pass over the request and every step, argument and result, so that all of them see each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = Top()
+        self.item = nn.Linear(2 * WIDTH, WIDTH)
+        half = 0.5 * torch.eye(WIDTH)
+        with torch.no_grad():
+            self.item.weight.copy_(torch.cat([half, half], dim=1))
+            self.item.bias.zero_()
+        self.item_norm = nn.LayerNorm(WIDTH)
+        self.item_kind = nn.Embedding(4, WIDTH)
+        self.item_step = nn.Embedding(MAX_STEPS, WIDTH)
+        self.item_features = nn.Linear(ITEM_FEATURES, WIDTH)
+        self.piece_features = nn.Linear(PIECE_FEATURES, WIDTH)
+        for embedding in (self.item_kind, self.item_step):
+            nn.init.normal_(embedding.weight, std=0.02)
+        self.dropout = nn.Dropout(0.1)
+        self.kind = nn.Sequential(nn.Linear(2 * WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, KINDS))
+        self.pointer_items = nn.Linear(WIDTH, 4 * _HEAD)
+        self.pointer_pieces = nn.Linear(WIDTH, 4 * _HEAD)
+        self.option_items = nn.Linear(2 * WIDTH, _HEAD)
+        self.option_values = nn.Linear(WIDTH, _HEAD)
+        self.option_features = nn.Linear(OPTION_FEATURES, 1)
+        self.reference_inputs = nn.Linear(WIDTH, _HEAD)
+        self.reference_outputs = nn.Linear(WIDTH, _HEAD)
+        self.reference_features = nn.Sequential(nn.Linear(PAIR_FEATURES, 32), nn.GELU(), nn.Linear(32, 1))
+
+    def forward(
+        self,
+        states: Tensor,
+        mask: Tensor,
+        pieces: Tensor,
+        items: Tensor,
+        item_kind: Tensor,
+        item_step: Tensor,
+        item_features: Tensor,
+        options: Tensor,
+        option_mask: Tensor,
+        option_features: Tensor,
+        pairs: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """Scores of every item; shapes as `conductor.policy.filling_inputs` builds them, with a batch axis first.
+
+        Returns:
+            kind [batch, items, KINDS]; pointers [batch, items, 4, pieces] (start, end, first piece of an item of a
+            list, inside of a list); option [batch, items, options]; reference [batch, items, items].
+        """
+        length = states.shape[1]
+        offered = self.item_norm(self.item(items)) + self.item_kind(item_kind) + self.item_step(item_step)
+        offered = offered + self.item_features(item_features)
+        sequence = torch.cat([states + self.piece_features(pieces), self.dropout(offered)], dim=1)
+        present = torch.cat([mask, (item_kind > 0).to(mask.dtype)], dim=1)
+        read = self.dropout(self.top(sequence, present))
+        words, things = read[:, :length], read[:, length:]
+        rows = things.shape[1]
+
+        asked = self.pointer_items(things).reshape(-1, rows, 4, _HEAD).transpose(1, 2)
+        held = self.pointer_pieces(words).reshape(-1, length, 4, _HEAD).transpose(1, 2)
+        pointers = torch.matmul(asked, held.transpose(2, 3)).transpose(1, 2) / _HEAD**0.5
+        blocked = (1.0 - mask[:, None, None, :].to(pointers.dtype)) * -1e4
+        pointers = pointers + blocked
+        looked = torch.softmax(pointers[:, :, 0], dim=-1).to(words.dtype)
+        evidence = torch.matmul(looked, words)
+        both = torch.cat([things, evidence], dim=-1)
+        kind = self.kind(both)
+
+        wanted = self.option_items(both)[:, :, :, None]
+        option = torch.matmul(self.option_values(options), wanted)[..., 0] / _HEAD**0.5
+        option = option + self.option_features(option_features)[..., 0] + (1.0 - option_mask) * -1e4
+
+        asking, giving = self.reference_inputs(things), self.reference_outputs(things)
+        reference = torch.matmul(asking, giving.transpose(1, 2)) / _HEAD**0.5
+        reference = reference + self.reference_features(pairs)[..., 0]
+        earlier = pairs[..., 0] * (1.0 - pairs[..., 1])
+        reference = reference + (1.0 - earlier) * -1e4
+        return kind, pointers, option, reference
+
+
+def filler_parts(checkpoint: Path | None = None) -> list[Part]:
+    """The filler's parts, untrained without a checkpoint.
+
+    Args:
+        checkpoint: A safetensors file that `train_filler` wrote.
+    """
+    joint = FillJoint()
+    if checkpoint is not None:
+        joint.load_state_dict(load_file(checkpoint))
+    joint.eval()
+    return parts_of(joint)
+
+
+def parts_of(joint: FillJoint) -> list[Part]:
+    """The parts around a module that is being trained."""
+    texts, rows, length, items, options = 2, 3, 6, 5, 4
+    tool = Part(
+        name=TOOL,
+        module=FillTool(),
+        inputs={
+            "states": torch.randn(texts, length, WIDTH),
+            "mask": torch.ones(texts, length, dtype=torch.int64),
+            "pool": torch.rand(texts, rows, length),
+        },
+        outputs=("vectors",),
+        dynamic={
+            "states": {0: "fill_texts", 1: "fill_text_length"},
+            "mask": {0: "fill_texts", 1: "fill_text_length"},
+            "pool": {0: "fill_texts", 1: "fill_rows", 2: "fill_text_length"},
+            "vectors": {0: "fill_texts", 1: "fill_rows"},
+        },
+        weights="fp32",
+    )
+    pieces = {0: "fill_batch", 1: "fill_length"}
+    things = {0: "fill_batch", 1: "fill_items"}
+    offered = {0: "fill_batch", 1: "fill_items", 2: "fill_options"}
+    paired = {0: "fill_batch", 1: "fill_items", 2: "fill_items"}
+    return [
+        tool,
+        Part(
+            name=JOINT,
+            module=joint,
+            inputs={
+                "states": torch.randn(1, length, WIDTH),
+                "mask": torch.ones(1, length, dtype=torch.int64),
+                "pieces": torch.rand(1, length, PIECE_FEATURES),
+                "items": torch.randn(1, items, 2 * WIDTH),
+                "item_kind": torch.tensor([[1, 2, 3, 1, 2]]),
+                "item_step": torch.tensor([[0, 0, 0, 1, 1]]),
+                "item_features": torch.rand(1, items, ITEM_FEATURES),
+                "options": torch.randn(1, items, options, WIDTH),
+                "option_mask": torch.ones(1, items, options),
+                "option_features": torch.rand(1, items, options, OPTION_FEATURES),
+                "pairs": torch.rand(1, items, items, PAIR_FEATURES),
+            },
+            outputs=("kind", "pointers", "option", "reference"),
+            dynamic={
+                "states": pieces,
+                "mask": pieces,
+                "pieces": pieces,
+                "items": things,
+                "item_kind": things,
+                "item_step": things,
+                "item_features": things,
+                "options": offered,
+                "option_mask": offered,
+                "option_features": offered,
+                "pairs": paired,
+                "kind": things,
+                "pointers": {0: "fill_batch", 1: "fill_items", 3: "fill_length"},
+                "option": offered,
+                "reference": paired,
+            },
+        ),
+    ]

@@ -1,0 +1,102 @@
+"""The requests that the filler learns from: labelled once, drawn by source, varied on the way."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from conductor.training.datasets import read_bfcl, read_nestools, read_sealtools
+from conductor.training.examples import Example
+from conductor.training.filler_labels import Labelled, labelled
+from conductor.training.filler_variation import Values, joined_requests, parallel_calls, with_other_values
+from conductor.training.splits import Part, members
+from conductor.training.written import FOLDER, read_written
+
+_WRITTEN = ("calls", "nested")
+
+
+def filling_examples(data: Path, *parts: Part) -> dict[str, tuple[Example, ...]]:
+    """Examples with arguments by group: nestools, sealtools, bfcl and what was written."""
+    found = {
+        "nestools": members(read_nestools(data), *parts),
+        "sealtools": members(read_sealtools(data), *parts),
+        "bfcl": members(read_bfcl(data), *parts),
+    }
+    names = [name for name in _WRITTEN if (FOLDER / f"{name}.jsonl").exists()]
+    names += sorted(path.stem for path in FOLDER.glob("packs*.jsonl"))
+    for name in names:
+        rows = members(read_written(name, data), *parts)
+        kept = tuple(example for example in rows if _has_arguments(example))
+        if kept:
+            found[name] = kept
+    return found
+
+
+def _has_arguments(example: Example) -> bool:
+    return any(step.arguments or step.accept for step in example.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """How often what is drawn."""
+
+    shares: Mapping[str, float]
+    """By group, relative to each other; groups without an entry share `rest`."""
+    rest: float
+    other_values: float
+    """Requests whose values are replaced by others of their kind."""
+    parallel: float
+    """Single calls that become two or three calls of the same tool."""
+    joined: float
+    """Requests that another one is appended to."""
+
+
+class Draw:
+    """Draws varied requests without end."""
+
+    def __init__(self, groups: Mapping[str, Sequence[Example]], mix: Mix) -> None:
+        self._groups = {name: [labelled(example) for example in group] for name, group in groups.items() if group}
+        self._mix = mix
+        self._values = Values.of(item for group in self._groups.values() for item in group)
+        self._names = list(self._groups)
+        weights = np.array([mix.shares.get(name, mix.rest) for name in self._names])
+        self._weights = weights / weights.sum()
+
+    @property
+    def groups(self) -> Mapping[str, Sequence[Labelled]]:
+        """What is drawn from."""
+        return self._groups
+
+    def batch(self, size: int, hardness: float, rng: np.random.Generator) -> list[Labelled]:
+        """`size` requests.
+
+        Args:
+            size: How many.
+            hardness: 0 for single calls only, 1 for the whole mix.
+            rng: Where chance comes from.
+        """
+        return [self._one(hardness, rng) for _ in range(size)]
+
+    def _one(self, hardness: float, rng: np.random.Generator) -> Labelled:
+        mix = self._mix
+        drawn = self._drawn(hardness, rng)
+        if rng.random() < mix.other_values:
+            drawn = with_other_values(drawn, self._values, rng)
+        if len(drawn.steps) == 1 and rng.random() < mix.parallel * hardness:
+            drawn = parallel_calls(drawn, self._values, rng)
+        if rng.random() < mix.joined * hardness:
+            other = self._drawn(hardness, rng)
+            if len(drawn.request) + len(other.request) < 700:
+                drawn = joined_requests(drawn, other, rng)
+        return drawn
+
+    def _drawn(self, hardness: float, rng: np.random.Generator) -> Labelled:
+        name = self._names[int(rng.choice(len(self._names), p=self._weights))]
+        group = self._groups[name]
+        found = group[int(rng.integers(len(group)))]
+        for _ in range(4):
+            if len(found.steps) == 1 or rng.random() < hardness:
+                break
+            found = group[int(rng.integers(len(group)))]
+        return found
