@@ -1,7 +1,7 @@
 """Reader of the training requests that were written for Podium, `conductor/training/written/*.jsonl`.
 
-A row is `{"id", "request", "steps"[, "registry", "tools", "cards", "others"]}`. `cards` are whole descriptions. Names
-of `tools` are out of the public data set `registry` (ultratool, nestools, sealtools, bfcl) or of the agents of the
+A row is `{"id", "request", "steps"[, "registry", "tools", "cards", "others"]}`. `cards` are whole descriptions.
+`tools` are names out of `registry`, a public data set (ultratool, nestools, sealtools, bfcl) or the agents of the
 packs (packs), all of them where absent. `others` are names by data set of tools that stand beside them.
 """
 
