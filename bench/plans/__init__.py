@@ -1,0 +1,1 @@
+"""Kept requests that measure the planner: written before any training, never trained on."""
