@@ -1,8 +1,8 @@
 """How sure the planner is, in words that can be believed: of plans with confidence 0.8 about 80 in 100 are right.
 
-The model's own probabilities are too sure of themselves on tools it never saw, so a small logistic regression over
-what the search found (probability, margin to the next collection of tools, doubts at each step) replaces them. It is
-fitted on requests the model was not trained on (`python -m conductor.training.calibrate`) and its parameters are
+The model is too sure of itself on tools it never saw, so a small logistic regression over what the search found
+(probability, margin to the next collection of tools, doubts at each step) replaces its own probabilities. It is
+fitted on requests the model was not trained on (`python -m conductor.training.calibrate`), and its parameters are
 stored with the model under `METADATA_KEY`.
 """
 

@@ -1,0 +1,267 @@
+"""Fits how sure the planner may be.
+
+`python -m conductor.training.calibrate --selector FILE --filler FILE --out FILE`: the weights must be those of a
+training without the `select` parts, for a model is too sure of what it was trained on. What is fitted here then
+goes with the final weights of the same design (`export --confidence`).
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conductor.evaluation.calibration import Judged, accepted_at, calibration_error, threshold_for
+from conductor.evaluation.scoring import normalised
+from conductor.plan import Literal, StepRef
+from conductor.policy.cards import ToolCard
+from conductor.policy.confidence import (
+    ARGUMENT_FEATURES,
+    PLAN_FEATURES,
+    STEP_FEATURES,
+    Confidence,
+    argument_features,
+    plan_features,
+    step_features,
+)
+from conductor.policy.filling import Filled, Filler
+from conductor.policy.multilingual import multilingual_memory, reads_english
+from conductor.policy.parts import Floats, PartRunner
+from conductor.policy.reading import Reading, read
+from conductor.policy.selecting import NOTHING, Extra, Selector
+from conductor.policy.tokens import Tokens
+from conductor.training.datasets import (
+    data_folder,
+    read_bfcl,
+    read_nestools,
+    read_sealtools,
+    read_ultratool,
+    ultratool_links,
+)
+from conductor.training.examples import Example, GoldStep
+from conductor.training.logistic import Fit, fit
+from conductor.training.splits import members
+from conductor.training.written import FOLDER, read_written
+from podium.cli import fail
+from podium.errors import PodiumError
+
+Links = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationConfig:
+    """How confidence is fitted."""
+
+    unservable_share: float = 0.25
+    """Of the requests, those that are planned once more without the tools they need: the right plan is empty."""
+    precision: float = 0.95
+    """Share of right plans wanted among the accepted."""
+    reserve: float = 0.01
+    """Wanted on top of it, because the threshold is chosen on the requests that it is judged by here."""
+    seed: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Observed:
+    """Decisions of a kind: their features, whether they were right, and the request they belong to."""
+
+    features: list[dict[str, float]] = field(default_factory=list)
+    right: list[bool] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+
+    def add(self, features: dict[str, float], right: bool, group: str) -> None:
+        """One more decision."""
+        self.features.append(features)
+        self.right.append(right)
+        self.groups.append(group)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """All that was observed."""
+
+    plans: Observed = field(default_factory=Observed)
+    steps: Observed = field(default_factory=Observed)
+    arguments: Observed = field(default_factory=Observed)
+
+
+class Observer:
+    """Plans examples and notes what was right."""
+
+    def __init__(
+        self, parts: PartRunner, tokens: Tokens, *, foreign: Callable[[str], Floats] = multilingual_memory
+    ) -> None:
+        """Use the model `parts`; `foreign` reads requests that the English encoder cannot."""
+        self._parts = parts
+        self._tokens = tokens
+        self._foreign = foreign
+        self._selector = Selector(parts, tokens)
+        self._filler = Filler(parts, tokens)
+        self.seen = Observations()
+
+    def plan(self, example: Example, *, links: Links | None = None) -> None:
+        """Note how sure the selector was of its best plan and of each step.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        reading = read(self._parts, self._tokens, example.request)
+        extra = NOTHING
+        if not reads_english(example.request):
+            extra = Extra(multilingual=self._foreign(example.request))
+        found = self._selector.plans(reading, self._selector.index(example.tools), links=links, extra=extra)
+        group = f"{example.source}/{example.id}"
+        features = plan_features(found, 0, tools=len(example.tools))
+        names = [example.tools[at].name for at in found[0].tools]
+        self.seen.plans.add(features, frozenset(names) == example.tool_set, group)
+        for place, name in enumerate(names):
+            step = step_features(found, 0, place, plan=features)
+            self.seen.steps.add(step, name in example.tool_set, group)
+
+    def fill(self, example: Example) -> None:
+        """Note how sure the filler was of each argument when the right tools are given.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        cards = {card.name: card for card in reversed(example.tools)}
+        steps = [cards[step.tool] for step in example.steps]
+        if not any(card.inputs for card in steps):
+            return
+        reading: Reading = read(self._parts, self._tokens, example.request)
+        for gold, found in zip(
+            example.steps, self._filler.fill(reading, steps, self._filler.index(steps)), strict=True
+        ):
+            for name, value in found.arguments.items():
+                self.seen.arguments.add(
+                    argument_features(value.confidence),
+                    _right(value, name, gold, example.steps, steps),
+                    f"{example.source}/{example.id}",
+                )
+
+
+def _right(value: Filled, name: str, gold: GoldStep, right: Sequence[GoldStep], steps: Sequence[ToolCard]) -> bool:
+    if gold.accept is not None:
+        options = [normalised(option) for option in gold.accept.get(name, ())]
+        return isinstance(value.argument, Literal) and normalised(value.argument.value) in options
+    wanted = gold.arguments.get(name)
+    if isinstance(wanted, dict) and "step" in wanted:
+        argument = value.argument
+        return (
+            isinstance(argument, StepRef)
+            and steps[argument.step].name == right[wanted["step"]].tool
+            and argument.field == wanted.get("field")
+        )
+    return (
+        isinstance(value.argument, Literal)
+        and name in gold.arguments
+        and (normalised(value.argument.value) == normalised(wanted))
+    )
+
+
+def without_its_tools(example: Example) -> Example:
+    """The same request where the tools it needs are not registered; the right plan is empty."""
+    left = tuple(card for card in example.tools if card.name not in example.tool_set)
+    return Example(source=example.source, id=example.id, request=example.request, tools=left, steps=())
+
+
+def fitted(seen: Observations, config: CalibrationConfig) -> tuple[Confidence, dict[str, Any]]:
+    """The parameters, and how good they are on folds that were left out.
+
+    Raises:
+        ValueError: there is too little to fit on.
+    """
+    plan, step, argument = (
+        _fit(names, observed, config)
+        for names, observed in (
+            (PLAN_FEATURES, seen.plans),
+            (STEP_FEATURES, seen.steps),
+            (ARGUMENT_FEATURES, seen.arguments),
+        )
+    )
+    found = Judged(confidence=plan.left_out, right=np.array(seen.plans.right))
+    accept_at = threshold_for(found, config.precision + config.reserve)
+    confidence = Confidence(
+        plan=plan.regression, step=step.regression, argument=argument.regression, accept_at=accept_at
+    )
+    report = {
+        name: _report(one, observed)
+        for name, one, observed in (
+            ("plan", plan, seen.plans),
+            ("step", step, seen.steps),
+            ("argument", argument, seen.arguments),
+        )
+    }
+    return confidence, report | {"accepted": accepted_at(found, accept_at).to_json()}
+
+
+def _fit(names: Sequence[str], observed: Observed, config: CalibrationConfig) -> Fit:
+    return fit(names, observed.features, observed.right, observed.groups, seed=config.seed)
+
+
+def _report(one: Fit, observed: Observed) -> dict[str, Any]:
+    found = Judged(confidence=one.left_out, right=np.array(observed.right))
+    return {
+        "decisions": len(observed.right),
+        "right": round(float(found.right.mean()), 4),
+        "calibration_error": round(calibration_error(found), 4),
+        "strength": one.strength,
+    }
+
+
+def observed(observer: Observer, data: Path, config: CalibrationConfig) -> Observations:
+    """Plan and fill the `select` parts of everything.
+
+    Raises:
+        OnnxError: the runtime failed.
+        TrainingDataInvalid: the data are not there or have another form.
+    """
+    dice = np.random.default_rng(config.seed)
+    links = ultratool_links(data)
+    for example in _selected(data):
+        observer.plan(example)
+        if example.source == "ultratool":
+            observer.plan(example, links=links)
+        if dice.random() < config.unservable_share and len(example.tools) > len(example.tool_set):
+            observer.plan(without_its_tools(example))
+        observer.fill(example)
+    return observer.seen
+
+
+def _selected(data: Path) -> Iterator[Example]:
+    for read_set in (read_ultratool, read_nestools, read_sealtools, read_bfcl):
+        for example in members(read_set(data), "select", "select_disjoint"):
+            if len(example.tools) > 1:
+                yield example
+    for path in sorted(FOLDER.glob("*.jsonl")):
+        yield from members(read_written(path.stem, data), "select")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m conductor.training.calibrate", description=__doc__)
+    parser.add_argument("--selector", type=Path, required=True, help="weights of train_selector, without select")
+    parser.add_argument("--filler", type=Path, required=True, help="weights of train_filler, without select")
+    parser.add_argument("--data", type=Path, help="folder of the data sets; PODIUM_PLANNING_DATA by default")
+    parser.add_argument("--out", type=Path, required=True, help="JSON for `export --confidence`")
+    given = parser.parse_args(arguments)
+    try:
+        from conductor.training.export import planner_parts
+        from conductor.training.parts import TorchParts
+
+        parts = TorchParts(planner_parts(given.selector, given.filler))
+        config = CalibrationConfig()
+        seen = observed(Observer(parts, Tokens()), given.data or data_folder(), config)
+        confidence, report = fitted(seen, config)
+    except PodiumError as error:
+        fail(error, as_json=False)
+    given.out.write_text(json.dumps(confidence.to_json(), indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(report) + "\n")
+
+
+if __name__ == "__main__":
+    main()

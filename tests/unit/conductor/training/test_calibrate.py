@@ -1,0 +1,75 @@
+"""The fit finds what was put in, and stays sober where there is little to learn."""
+
+import math
+
+import numpy as np
+import pytest
+
+from conductor.policy.cards import ToolCard
+from conductor.policy.confidence import ARGUMENT_FEATURES, PLAN_FEATURES, STEP_FEATURES
+from conductor.training.calibrate import CalibrationConfig, Observations, fitted, without_its_tools
+from conductor.training.examples import Example, GoldStep
+from conductor.training.logistic import fit
+
+
+def _coins(count: int, seed: int = 2) -> tuple[list[dict[str, float]], list[bool]]:
+    """Right with odds 3a - 1; `noise` says nothing, `always` never changes."""
+    random = np.random.default_rng(seed)
+    features = [{"a": float(a), "noise": float(b), "always": 1.0} for a, b in random.normal(size=(count, 2))]
+    right = [bool(random.random() < 1 / (1 + math.exp(1 - 3 * row["a"]))) for row in features]
+    return features, right
+
+
+def test_the_odds_that_were_put_in_come_out() -> None:
+    features, right = _coins(4_000)
+    found = fit(("a", "noise", "always"), features, right, [str(at) for at in range(4_000)]).regression
+    assert found.weights["a"] == pytest.approx(3.0, abs=0.3)
+    assert found.weights["noise"] == pytest.approx(0.0, abs=0.15)
+    assert found.weights["always"] == 0.0
+    assert found.bias == pytest.approx(-1.0, abs=0.2)
+    assert found.probability({"a": 1.0, "noise": 0.0, "always": 1.0}) == pytest.approx(0.88, abs=0.03)
+
+
+def test_what_divides_the_examples_completely_still_gets_finite_weights() -> None:
+    features = [{"a": float(at)} for at in range(-10, 10)]
+    found = fit(("a",), features, [row["a"] >= 0 for row in features], [str(at) for at in range(20)])
+    assert math.isfinite(found.regression.weights["a"])
+    assert found.regression.weights["a"] > 0
+
+
+def test_nothing_is_learnt_from_one_kind() -> None:
+    with pytest.raises(ValueError, match="one kind"):
+        fit(("a",), [{"a": 1.0}] * 3, [True] * 3, ["x", "y", "z"])
+
+
+def test_examples_of_one_request_share_a_fold() -> None:
+    """Every example comes twice: with its twin in another fold, what was left out would look known."""
+    features, right = _coins(60)
+    groups = [str(at) for at in range(60)] * 2
+    twice = fit(("a", "noise", "always"), features * 2, right * 2, groups, strengths=(1.0,))
+    assert twice.left_out[:60] == pytest.approx(twice.left_out[60:])
+
+
+def test_a_threshold_keeps_its_promise_on_what_was_left_out() -> None:
+    random = np.random.default_rng(4)
+    seen = Observations()
+    for at in range(600):
+        sure = random.normal()
+        right = bool(random.random() < 1 / (1 + math.exp(-3 * sure)))
+        seen.plans.add(dict.fromkeys(PLAN_FEATURES, 0.0) | {"margin": sure}, right, str(at))
+        seen.steps.add(dict.fromkeys(STEP_FEATURES, 0.0) | {"rival": sure}, right, str(at))
+        seen.arguments.add(dict.fromkeys(ARGUMENT_FEATURES, sure), right, str(at))
+    confidence, report = fitted(seen, CalibrationConfig())
+    assert report["accepted"]["precision"] >= 95
+    assert 10 < report["accepted"]["coverage"] < 60
+    assert 0.5 < confidence.accept_at < 1
+    assert report["plan"]["calibration_error"] < 0.1
+    assert confidence.plan.weights["margin"] > 1
+
+
+def test_a_request_without_its_tools_has_the_empty_plan() -> None:
+    tools = tuple(ToolCard(name=name) for name in "abc")
+    example = Example(source="s", id="1", request="r", tools=tools, steps=(GoldStep(tool="b"), GoldStep(tool="b")))
+    left = without_its_tools(example)
+    assert [card.name for card in left.tools] == ["a", "c"]
+    assert left.tool_set == frozenset()
