@@ -253,6 +253,7 @@ class TaskAccepted(_message.Message):
     PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     CALLER_ROLES_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The caller's UUID."""
     text: _builtins.str
@@ -269,6 +270,8 @@ class TaskAccepted(_message.Message):
     """The observation itself as canonical JSON."""
     traceparent: _builtins.str
     """W3C traceparent of whoever handed it in, when it was part of a trace."""
+    tenant: _builtins.str
+    """Whom the caller belongs to, as their token says; thresholds of planning may differ by tenant."""
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """The moment relative dates refer to."""
@@ -305,10 +308,11 @@ class TaskAccepted(_message.Message):
         payload_json: _builtins.bytes = ...,
         traceparent: _builtins.str = ...,
         caller_roles: _abc.Iterable[_builtins.str] | None = ...,
+        tenant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attachments", b"attachments", "caller", b"caller", "caller_roles", b"caller_roles", "device_id", b"device_id", "expire_time", b"expire_time", "labels", b"labels", "payload_json", b"payload_json", "payload_kind", b"payload_kind", "priority", b"priority", "request_id", b"request_id", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "attachments", b"attachments", "caller", b"caller", "caller_roles", b"caller_roles", "device_id", b"device_id", "expire_time", b"expire_time", "labels", b"labels", "payload_json", b"payload_json", "payload_kind", b"payload_kind", "priority", b"priority", "request_id", b"request_id", "tenant", b"tenant", "text", b"text", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -806,8 +810,11 @@ class ReviewRequested(_message.Message):
     LEVEL_FIELD_NUMBER: _builtins.int
     PROPOSED_PLAN_FIELD_NUMBER: _builtins.int
     ROUTE_FIELD_NUMBER: _builtins.int
+    ANSWER_STEP_FIELD_NUMBER: _builtins.int
     level: _builtins.int
     """Level 2: a person settles one step; level 3: a person takes the task over."""
+    answer_step: _builtins.int
+    """Index of the step of the proposed plan whose output is the answer; the last step when unset."""
     @_builtins.property
     def reason(self) -> _result_pb2.ErrorDetail:
         """Why."""
@@ -827,12 +834,15 @@ class ReviewRequested(_message.Message):
         level: _builtins.int = ...,
         proposed_plan: _plan_pb2.Plan | None = ...,
         route: _abc.Iterable[_plan_pb2.PlanRoute] | None = ...,
+        answer_step: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["proposed_plan", b"proposed_plan", "reason", b"reason"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "proposed_plan", b"proposed_plan", "reason", b"reason"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "proposed_plan", b"proposed_plan", "reason", b"reason", "route", b"route"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "level", b"level", "proposed_plan", b"proposed_plan", "reason", b"reason", "route", b"route"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__answer_step: _TypeAlias = _typing.Literal["answer_step"]  # noqa: Y015
+    _WhichOneofArgType__answer_step: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_step) -> _WhichOneofReturnType__answer_step | None: ...
 
 Global___ReviewRequested: _TypeAlias = ReviewRequested  # noqa: Y015
 
@@ -847,6 +857,7 @@ class ReviewResolved(_message.Message):
     REVIEWER_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
+    ANSWER_STEP_FIELD_NUMBER: _builtins.int
     verdict: _status_pb2.ReviewVerdict.ValueType
     """How."""
     output_json: _builtins.bytes
@@ -855,6 +866,8 @@ class ReviewResolved(_message.Message):
     """Who decided."""
     note: _builtins.str
     """Why, for the record."""
+    answer_step: _builtins.int
+    """Index of the step of that plan whose output is the answer; the last step when unset."""
     @_builtins.property
     def plan(self) -> _plan_pb2.Plan:
         """The plan to follow, when a person was asked for the plan."""
@@ -867,12 +880,15 @@ class ReviewResolved(_message.Message):
         reviewer: _builtins.str = ...,
         note: _builtins.str = ...,
         plan: _plan_pb2.Plan | None = ...,
+        answer_step: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "output_json", b"output_json", "plan", b"plan", "reviewer", b"reviewer", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step", "answer_step", b"answer_step", "note", b"note", "output_json", b"output_json", "plan", b"plan", "reviewer", b"reviewer", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__answer_step: _TypeAlias = _typing.Literal["answer_step"]  # noqa: Y015
+    _WhichOneofArgType__answer_step: _TypeAlias = _typing.Literal["_answer_step", b"_answer_step"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_step) -> _WhichOneofReturnType__answer_step | None: ...
 
 Global___ReviewResolved: _TypeAlias = ReviewResolved  # noqa: Y015
 

@@ -442,8 +442,11 @@ class IssueCallerTokenRequest(_message.Message):
     SUBJECT_FIELD_NUMBER: _builtins.int
     ROLES_FIELD_NUMBER: _builtins.int
     LIFETIME_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """Who it is for."""
+    tenant: _builtins.str
+    """Whom they belong to; their own name when empty."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Roles: viewer, caller, reviewer, operator, administrator."""
@@ -458,10 +461,11 @@ class IssueCallerTokenRequest(_message.Message):
         subject: _builtins.str = ...,
         roles: _abc.Iterable[_builtins.str] | None = ...,
         lifetime: _duration_pb2.Duration | None = ...,
+        tenant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["lifetime", b"lifetime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lifetime", b"lifetime", "roles", b"roles", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lifetime", b"lifetime", "roles", b"roles", "subject", b"subject", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -47,7 +47,9 @@ class Review(_message.Message):
     output_schema_json: _builtins.bytes
     """JSON Schema that a corrected output must satisfy."""
     proposed_plan_json: _builtins.bytes
-    """The plan that nobody was sure enough of, in its JSON form; empty when a step waits."""
+    """The plan that nobody was sure enough of, in its JSON form with "answer_step" beside "steps"; empty when a step
+    waits.
+    """
     request_json: _builtins.bytes
     """The normalised request, canonical JSON; empty when a step waits."""
     @_builtins.property
@@ -147,7 +149,9 @@ class ResolveReviewRequest(_message.Message):
     note: _builtins.str
     """Why, for the record."""
     plan_json: _builtins.bytes
-    """The plan to follow, in its JSON form; for a case that asks for a plan."""
+    """The plan to follow, in its JSON form; "answer_step" beside "steps" is the index of the step that gives the answer,
+    the last one when absent. For a case that asks for a plan, or of level 3.
+    """
     def __init__(
         self,
         *,

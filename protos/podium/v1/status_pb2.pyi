@@ -196,6 +196,8 @@ class _ReviewVerdictEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReviewV
     """The step's output is replaced by the person's."""
     REVIEW_VERDICT_REJECTED: _ReviewVerdict.ValueType  # 2
     """The task ends as failed."""
+    REVIEW_VERDICT_ACCEPTED: _ReviewVerdict.ValueType  # 3
+    """The proposed plan is followed as it is."""
 
 class ReviewVerdict(_ReviewVerdict, metaclass=_ReviewVerdictEnumTypeWrapper):
     """How a person settled a review."""
@@ -206,4 +208,6 @@ REVIEW_VERDICT_CORRECTED: ReviewVerdict.ValueType  # 1
 """The step's output is replaced by the person's."""
 REVIEW_VERDICT_REJECTED: ReviewVerdict.ValueType  # 2
 """The task ends as failed."""
+REVIEW_VERDICT_ACCEPTED: ReviewVerdict.ValueType  # 3
+"""The proposed plan is followed as it is."""
 Global___ReviewVerdict: _TypeAlias = ReviewVerdict  # noqa: Y015

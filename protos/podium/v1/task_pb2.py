@@ -31,7 +31,7 @@ from podium.v1 import result_pb2 as podium_dot_v1_dot_result__pb2
 from podium.v1 import status_pb2 as podium_dot_v1_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14podium/v1/task.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14podium/v1/blob.proto\x1a\x15podium/v1/event.proto\x1a\x14podium/v1/plan.proto\x1a\x16podium/v1/result.proto\x1a\x16podium/v1/status.proto\"\x83\x05\n\x04Task\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12%\n\x06status\x18\x03 \x01(\x0e\x32\x15.podium.v1.TaskStatus\x12\x0c\n\x04text\x18\x04 \x01(\t\x12)\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1d\n\x04plan\x18\x08 \x01(\x0b\x32\x0f.podium.v1.Plan\x12\x14\n\x0cplan_version\x18\t \x01(\r\x12#\n\x05steps\x18\n \x03(\x0b\x32\x14.podium.v1.StepState\x12%\n\x08question\x18\x0b \x01(\x0b\x32\x13.podium.v1.Question\x12!\n\x06result\x18\x0c \x01(\x0b\x32\x11.podium.v1.Result\x12%\n\x05\x65rror\x18\r \x01(\x0b\x32\x16.podium.v1.ErrorDetail\x12!\n\x06reward\x18\x0e \x01(\x0b\x32\x11.podium.v1.Reward\x12\x15\n\rlast_sequence\x18\x0f \x01(\x04\x12\x11\n\tdevice_id\x18\x10 \x01(\t\x12+\n\x06labels\x18\x11 \x03(\x0b\x32\x1b.podium.v1.Task.LabelsEntry\x12\x0e\n\x06\x63\x61ller\x18\x12 \x01(\t\x12\x10\n\x08trace_id\x18\x13 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xfb\x01\n\tStepState\x12\r\n\x05index\x18\x01 \x01(\r\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12%\n\x06status\x18\x03 \x01(\x0e\x32\x15.podium.v1.StepStatus\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\r\x12\x12\n\nconfidence\x18\x07 \x01(\x01\x12%\n\x05\x65rror\x18\x08 \x01(\x0b\x32\x16.podium.v1.ErrorDetail\"\xc8\x02\n\x11SubmitTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12)\n\x05\x61s_of\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x0b\x61ttachments\x18\x04 \x03(\x0b\x32\x12.podium.v1.BlobRef\x12-\n\ntime_limit\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x08priority\x18\x06 \x01(\x0e\x32\x13.podium.v1.Priority\x12\x38\n\x06labels\x18\x07 \x03(\x0b\x32(.podium.v1.SubmitTaskRequest.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"F\n\x12SubmitTaskResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task\x12\x11\n\tduplicate\x18\x02 \x01(\x08\"!\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"0\n\x0fGetTaskResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task\";\n\x10WatchTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x04\"[\n\x11WatchTaskResponse\x12\x1f\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x10.podium.v1.Event\x12%\n\x06status\x18\x02 \x01(\x0e\x32\x15.podium.v1.TaskStatus\"b\n\x10ListTasksRequest\x12\'\n\x08statuses\x18\x01 \x03(\x0e\x32\x15.podium.v1.TaskStatus\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"L\n\x11ListTasksResponse\x12\x1e\n\x05tasks\x18\x01 \x03(\x0b\x32\x0f.podium.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"4\n\x11\x43\x61ncelTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"3\n\x12\x43\x61ncelTaskResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task\"K\n\x13ProvideInputRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x13\n\x0bquestion_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x03 \x01(\t\"5\n\x14ProvideInputResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task2\xc8\x03\n\x0bTaskService\x12I\n\nSubmitTask\x12\x1c.podium.v1.SubmitTaskRequest\x1a\x1d.podium.v1.SubmitTaskResponse\x12@\n\x07GetTask\x12\x19.podium.v1.GetTaskRequest\x1a\x1a.podium.v1.GetTaskResponse\x12H\n\tWatchTask\x12\x1b.podium.v1.WatchTaskRequest\x1a\x1c.podium.v1.WatchTaskResponse0\x01\x12\x46\n\tListTasks\x12\x1b.podium.v1.ListTasksRequest\x1a\x1c.podium.v1.ListTasksResponse\x12I\n\nCancelTask\x12\x1c.podium.v1.CancelTaskRequest\x1a\x1d.podium.v1.CancelTaskResponse\x12O\n\x0cProvideInput\x12\x1e.podium.v1.ProvideInputRequest\x1a\x1f.podium.v1.ProvideInputResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14podium/v1/task.proto\x12\tpodium.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14podium/v1/blob.proto\x1a\x15podium/v1/event.proto\x1a\x14podium/v1/plan.proto\x1a\x16podium/v1/result.proto\x1a\x16podium/v1/status.proto\"\xb9\x05\n\x04Task\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12%\n\x06status\x18\x03 \x01(\x0e\x32\x15.podium.v1.TaskStatus\x12\x0c\n\x04text\x18\x04 \x01(\t\x12)\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1d\n\x04plan\x18\x08 \x01(\x0b\x32\x0f.podium.v1.Plan\x12\x14\n\x0cplan_version\x18\t \x01(\r\x12#\n\x05steps\x18\n \x03(\x0b\x32\x14.podium.v1.StepState\x12%\n\x08question\x18\x0b \x01(\x0b\x32\x13.podium.v1.Question\x12!\n\x06result\x18\x0c \x01(\x0b\x32\x11.podium.v1.Result\x12%\n\x05\x65rror\x18\r \x01(\x0b\x32\x16.podium.v1.ErrorDetail\x12!\n\x06reward\x18\x0e \x01(\x0b\x32\x11.podium.v1.Reward\x12\x15\n\rlast_sequence\x18\x0f \x01(\x04\x12\x11\n\tdevice_id\x18\x10 \x01(\t\x12+\n\x06labels\x18\x11 \x03(\x0b\x32\x1b.podium.v1.Task.LabelsEntry\x12\x0e\n\x06\x63\x61ller\x18\x12 \x01(\t\x12\x10\n\x08trace_id\x18\x13 \x01(\t\x12\x0f\n\x07planner\x18\x14 \x01(\t\x12#\n\x05route\x18\x15 \x03(\x0b\x32\x14.podium.v1.PlanRoute\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xfb\x01\n\tStepState\x12\r\n\x05index\x18\x01 \x01(\r\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12%\n\x06status\x18\x03 \x01(\x0e\x32\x15.podium.v1.StepStatus\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\r\x12\x12\n\nconfidence\x18\x07 \x01(\x01\x12%\n\x05\x65rror\x18\x08 \x01(\x0b\x32\x16.podium.v1.ErrorDetail\"\xc8\x02\n\x11SubmitTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12)\n\x05\x61s_of\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x0b\x61ttachments\x18\x04 \x03(\x0b\x32\x12.podium.v1.BlobRef\x12-\n\ntime_limit\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12%\n\x08priority\x18\x06 \x01(\x0e\x32\x13.podium.v1.Priority\x12\x38\n\x06labels\x18\x07 \x03(\x0b\x32(.podium.v1.SubmitTaskRequest.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"F\n\x12SubmitTaskResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task\x12\x11\n\tduplicate\x18\x02 \x01(\x08\"!\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"0\n\x0fGetTaskResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task\";\n\x10WatchTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x04\"[\n\x11WatchTaskResponse\x12\x1f\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x10.podium.v1.Event\x12%\n\x06status\x18\x02 \x01(\x0e\x32\x15.podium.v1.TaskStatus\"b\n\x10ListTasksRequest\x12\'\n\x08statuses\x18\x01 \x03(\x0e\x32\x15.podium.v1.TaskStatus\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\"L\n\x11ListTasksResponse\x12\x1e\n\x05tasks\x18\x01 \x03(\x0b\x32\x0f.podium.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"4\n\x11\x43\x61ncelTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"3\n\x12\x43\x61ncelTaskResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task\"K\n\x13ProvideInputRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x13\n\x0bquestion_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61nswer\x18\x03 \x01(\t\"5\n\x14ProvideInputResponse\x12\x1d\n\x04task\x18\x01 \x01(\x0b\x32\x0f.podium.v1.Task2\xc8\x03\n\x0bTaskService\x12I\n\nSubmitTask\x12\x1c.podium.v1.SubmitTaskRequest\x1a\x1d.podium.v1.SubmitTaskResponse\x12@\n\x07GetTask\x12\x19.podium.v1.GetTaskRequest\x1a\x1a.podium.v1.GetTaskResponse\x12H\n\tWatchTask\x12\x1b.podium.v1.WatchTaskRequest\x1a\x1c.podium.v1.WatchTaskResponse0\x01\x12\x46\n\tListTasks\x12\x1b.podium.v1.ListTasksRequest\x1a\x1c.podium.v1.ListTasksResponse\x12I\n\nCancelTask\x12\x1c.podium.v1.CancelTaskRequest\x1a\x1d.podium.v1.CancelTaskResponse\x12O\n\x0cProvideInput\x12\x1e.podium.v1.ProvideInputRequest\x1a\x1f.podium.v1.ProvideInputResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,37 +43,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITTASKREQUEST_LABELSENTRY']._loaded_options = None
   _globals['_SUBMITTASKREQUEST_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_TASK']._serialized_start=216
-  _globals['_TASK']._serialized_end=859
-  _globals['_TASK_LABELSENTRY']._serialized_start=814
-  _globals['_TASK_LABELSENTRY']._serialized_end=859
-  _globals['_STEPSTATE']._serialized_start=862
-  _globals['_STEPSTATE']._serialized_end=1113
-  _globals['_SUBMITTASKREQUEST']._serialized_start=1116
-  _globals['_SUBMITTASKREQUEST']._serialized_end=1444
-  _globals['_SUBMITTASKREQUEST_LABELSENTRY']._serialized_start=814
-  _globals['_SUBMITTASKREQUEST_LABELSENTRY']._serialized_end=859
-  _globals['_SUBMITTASKRESPONSE']._serialized_start=1446
-  _globals['_SUBMITTASKRESPONSE']._serialized_end=1516
-  _globals['_GETTASKREQUEST']._serialized_start=1518
-  _globals['_GETTASKREQUEST']._serialized_end=1551
-  _globals['_GETTASKRESPONSE']._serialized_start=1553
-  _globals['_GETTASKRESPONSE']._serialized_end=1601
-  _globals['_WATCHTASKREQUEST']._serialized_start=1603
-  _globals['_WATCHTASKREQUEST']._serialized_end=1662
-  _globals['_WATCHTASKRESPONSE']._serialized_start=1664
-  _globals['_WATCHTASKRESPONSE']._serialized_end=1755
-  _globals['_LISTTASKSREQUEST']._serialized_start=1757
-  _globals['_LISTTASKSREQUEST']._serialized_end=1855
-  _globals['_LISTTASKSRESPONSE']._serialized_start=1857
-  _globals['_LISTTASKSRESPONSE']._serialized_end=1933
-  _globals['_CANCELTASKREQUEST']._serialized_start=1935
-  _globals['_CANCELTASKREQUEST']._serialized_end=1987
-  _globals['_CANCELTASKRESPONSE']._serialized_start=1989
-  _globals['_CANCELTASKRESPONSE']._serialized_end=2040
-  _globals['_PROVIDEINPUTREQUEST']._serialized_start=2042
-  _globals['_PROVIDEINPUTREQUEST']._serialized_end=2117
-  _globals['_PROVIDEINPUTRESPONSE']._serialized_start=2119
-  _globals['_PROVIDEINPUTRESPONSE']._serialized_end=2172
-  _globals['_TASKSERVICE']._serialized_start=2175
-  _globals['_TASKSERVICE']._serialized_end=2631
+  _globals['_TASK']._serialized_end=913
+  _globals['_TASK_LABELSENTRY']._serialized_start=868
+  _globals['_TASK_LABELSENTRY']._serialized_end=913
+  _globals['_STEPSTATE']._serialized_start=916
+  _globals['_STEPSTATE']._serialized_end=1167
+  _globals['_SUBMITTASKREQUEST']._serialized_start=1170
+  _globals['_SUBMITTASKREQUEST']._serialized_end=1498
+  _globals['_SUBMITTASKREQUEST_LABELSENTRY']._serialized_start=868
+  _globals['_SUBMITTASKREQUEST_LABELSENTRY']._serialized_end=913
+  _globals['_SUBMITTASKRESPONSE']._serialized_start=1500
+  _globals['_SUBMITTASKRESPONSE']._serialized_end=1570
+  _globals['_GETTASKREQUEST']._serialized_start=1572
+  _globals['_GETTASKREQUEST']._serialized_end=1605
+  _globals['_GETTASKRESPONSE']._serialized_start=1607
+  _globals['_GETTASKRESPONSE']._serialized_end=1655
+  _globals['_WATCHTASKREQUEST']._serialized_start=1657
+  _globals['_WATCHTASKREQUEST']._serialized_end=1716
+  _globals['_WATCHTASKRESPONSE']._serialized_start=1718
+  _globals['_WATCHTASKRESPONSE']._serialized_end=1809
+  _globals['_LISTTASKSREQUEST']._serialized_start=1811
+  _globals['_LISTTASKSREQUEST']._serialized_end=1909
+  _globals['_LISTTASKSRESPONSE']._serialized_start=1911
+  _globals['_LISTTASKSRESPONSE']._serialized_end=1987
+  _globals['_CANCELTASKREQUEST']._serialized_start=1989
+  _globals['_CANCELTASKREQUEST']._serialized_end=2041
+  _globals['_CANCELTASKRESPONSE']._serialized_start=2043
+  _globals['_CANCELTASKRESPONSE']._serialized_end=2094
+  _globals['_PROVIDEINPUTREQUEST']._serialized_start=2096
+  _globals['_PROVIDEINPUTREQUEST']._serialized_end=2171
+  _globals['_PROVIDEINPUTRESPONSE']._serialized_start=2173
+  _globals['_PROVIDEINPUTRESPONSE']._serialized_end=2226
+  _globals['_TASKSERVICE']._serialized_start=2229
+  _globals['_TASKSERVICE']._serialized_end=2685
 # @@protoc_insertion_point(module_scope)

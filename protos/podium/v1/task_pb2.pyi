@@ -70,6 +70,8 @@ class Task(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     CALLER_FIELD_NUMBER: _builtins.int
     TRACE_ID_FIELD_NUMBER: _builtins.int
+    PLANNER_FIELD_NUMBER: _builtins.int
+    ROUTE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The server's name for the task."""
     request_id: _builtins.str
@@ -88,6 +90,8 @@ class Task(_message.Message):
     """Who handed it in."""
     trace_id: _builtins.str
     """W3C trace id in hexadecimal; every log line and span of the task carries it."""
+    planner: _builtins.str
+    """Which planner made the plan in force: rules, policy, llm, revision, conductor or person."""
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """The moment that "last quarter" and the like refer to."""
@@ -128,6 +132,10 @@ class Task(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The caller's labels."""
 
+    @_builtins.property
+    def route(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.PlanRoute]:
+        """Every planner that was asked for it, in order, with why its plan was taken or not."""
+
     def __init__(
         self,
         *,
@@ -150,10 +158,12 @@ class Task(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         caller: _builtins.str = ...,
         trace_id: _builtins.str = ...,
+        planner: _builtins.str = ...,
+        route: _abc.Iterable[_plan_pb2.PlanRoute] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "create_time", b"create_time", "error", b"error", "plan", b"plan", "question", b"question", "result", b"result", "reward", b"reward", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "caller", b"caller", "create_time", b"create_time", "device_id", b"device_id", "error", b"error", "labels", b"labels", "last_sequence", b"last_sequence", "plan", b"plan", "plan_version", b"plan_version", "question", b"question", "request_id", b"request_id", "result", b"result", "reward", b"reward", "status", b"status", "steps", b"steps", "task_id", b"task_id", "text", b"text", "trace_id", b"trace_id", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "caller", b"caller", "create_time", b"create_time", "device_id", b"device_id", "error", b"error", "labels", b"labels", "last_sequence", b"last_sequence", "plan", b"plan", "plan_version", b"plan_version", "planner", b"planner", "question", b"question", "request_id", b"request_id", "result", b"result", "reward", b"reward", "route", b"route", "status", b"status", "steps", b"steps", "task_id", b"task_id", "text", b"text", "trace_id", b"trace_id", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
