@@ -30,6 +30,15 @@ class FinishedStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Another way that a planner saw, and how sure it was of it."""
+
+    tools: tuple[str, ...]
+    """In order; empty: nobody here can serve the request."""
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """A plan with where it came from."""
 
@@ -42,6 +51,8 @@ class Proposal:
     """Which rule, model or person it came from."""
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    """What else was considered, best first; planners that do not weigh plans have none."""
 
 
 class Planner(Protocol):

@@ -6,6 +6,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,14 +23,37 @@ from podium.terminal import Console
 if TYPE_CHECKING:
     from cloud.specialists import Specialists
     from conductor.plan import Plan
+    from conductor.policy.model import PlannerModel
 
 app = typer.Typer()
 
 
+class PlannerName(StrEnum):
+    """What makes the plan."""
+
+    RULES = "rules"
+    POLICY = "policy"
+
+
 @app.command()
 def plan(
-    text: Annotated[str, typer.Argument(help="The request, in Chinese or English.")],
+    text: Annotated[str, typer.Argument(help="The request, in Chinese or English; none with --batch.")] = "",
     now: Annotated[str | None, typer.Option("--now", help="What 'last quarter' refers to, ISO.")] = None,
+    planner: Annotated[
+        PlannerName | None,
+        typer.Option("--planner", help="rules: of the packs; policy: trained. Of --batch policy, else rules."),
+    ] = None,
+    batch: Annotated[
+        Path | None, typer.Option("--batch", help='Requests, one {"id", "request"[, "tools"]} a line.')
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Where the plans of --batch go.")] = None,
+    tools: Annotated[
+        Path | None,
+        typer.Option("--tools", help='{"tools"[, "links"]} for rows without tools; the packs\' agents without.'),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, max=64, help="Rows planned at once; 0: one a core.")
+    ] = 0,
     data: SettingsOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
@@ -37,15 +61,25 @@ def plan(
 
     Needs no server; knows the agents of the packs and those registered with the data directory. A request that is
     not understood is planned too: as a question to its caller.
+
+    With --batch, plans every row of a file, over its own tools, those of --tools or the packs' agents, and writes
+    one {"id", "steps", "confidence"} a line to --out. A row with any other key fails before anything is planned.
     """
+    if batch is not None or out is not None or tools is not None:
+        _plan_batch(text, now, planner or PlannerName.POLICY, batch, out, tools, threads, data, as_json=as_json)
+        return
+    if not text.strip():
+        raise InvalidRequest("the text is empty", field="text")
+    _plan_one(text, now, planner or PlannerName.RULES, data, as_json=as_json)
+
+
+def _plan_one(text: str, now: str | None, planner: PlannerName, data: Path, *, as_json: bool) -> None:
     from agents.invocation import Caller
     from conductor.planner import Situation
     from conductor.request import build_request
     from conductor.state import TaskState
     from conductor.verify import verified
 
-    if not text.strip():
-        raise InvalidRequest("the text is empty", field="text")
     specialists = _specialists(data)
     caller = Caller(name="command line")
     request = build_request(
@@ -56,15 +90,69 @@ def plan(
         device_online=False,
     ).value
     situation = Situation(request=request, registry=specialists.registry, caller=caller)
-    proposal = asyncio.run(specialists.planner.propose(situation))
+    if planner == PlannerName.POLICY:
+        from cloud.planning import policy_planner
+
+        proposal = asyncio.run(policy_planner(specialists, _model(data)).propose(situation))
+    else:
+        proposal = asyncio.run(specialists.planner.propose(situation))
     checked = verified(proposal.plan, specialists.registry, request, caller, answer=proposal.answer)
     if as_json:
         origin = {"planner": proposal.planner, "origin": proposal.origin, "warnings": list(checked.warnings)}
-        emit(checked.plan.to_json() | origin)
+        others = [{"tools": list(item.tools), "confidence": item.confidence} for item in proposal.alternatives]
+        emit(checked.plan.to_json() | origin | ({"alternatives": others} if others else {}))
         return
-    _show(checked.plan, f"the planner {proposal.planner}, template {proposal.origin}")
+    origin_word = "template" if proposal.planner == "rules" else "model"
+    _show(checked.plan, f"the planner {proposal.planner}, {origin_word} {proposal.origin}")
+    console = Console(highlight=False)
+    for item in proposal.alternatives:
+        words = ", ".join(item.tools) or "nobody here can serve it"
+        console.print(f"Alternative ({item.confidence:.2f}): {words}", markup=False)
     for warning in checked.warnings:
-        Console(highlight=False).print(f"Warning: {warning}", markup=False)
+        console.print(f"Warning: {warning}", markup=False)
+
+
+def _plan_batch(
+    text: str,
+    now: str | None,
+    planner: PlannerName,
+    batch: Path | None,
+    out: Path | None,
+    tools: Path | None,
+    threads: int,
+    data: Path,
+    *,
+    as_json: bool,
+) -> None:
+    from cloud.commands.plan_batch import plan_batch
+
+    if text:
+        raise InvalidRequest("a text and --batch are two things to plan", field="text")
+    if batch is None or out is None:
+        missing = "--batch" if batch is None else "--out"
+        raise InvalidRequest(f"{missing} is missing: planning many needs --batch and --out", field=missing[2:])
+    report = plan_batch(
+        _specialists(data),
+        batch=batch,
+        out=out,
+        tools=tools,
+        planner=planner.value,
+        model=_model(data) if planner == PlannerName.POLICY else None,
+        threads=threads or os.cpu_count() or 1,
+        now=moment(now),
+    )
+    if as_json:
+        emit(report)
+        return
+    words = f"{report['plans']} plans are in {out}, after {report['seconds']:g} s"
+    Console(highlight=False).print(words, markup=False, soft_wrap=True)
+
+
+def _model(data: Path) -> "PlannerModel":
+    """The promoted planner of the data directory, or the one that ships."""
+    from cloud.planning import command_model
+
+    return command_model(data)
 
 
 def _specialists(data: Path) -> "Specialists":

@@ -18,6 +18,7 @@ from typing import Any
 import onnx
 import torch
 
+from conductor.policy.confidence import METADATA_KEY as CONFIDENCE
 from conductor.policy.model import METADATA, PARTS
 from conductor.training.export_graph import Merged
 from conductor.training.parts import Part
@@ -51,7 +52,11 @@ def export(parts: Sequence[Part], path: Path, metadata: Mapping[str, Any]) -> in
         part.name: {"inputs": list(part.inputs), "outputs": list(part.outputs), "weights": part.weights}
         for part in parts
     }
-    model = merged.model({METADATA: json.dumps(dict(metadata)), PARTS: json.dumps(described)})
+    told = {name: value for name, value in metadata.items() if name != CONFIDENCE}
+    properties = {METADATA: json.dumps(told), PARTS: json.dumps(described)}
+    if CONFIDENCE in metadata:
+        properties[CONFIDENCE] = json.dumps(metadata[CONFIDENCE])
+    model = merged.model(properties)
     onnx.checker.check_model(model)
     data = model.SerializeToString()
     if len(data) >= MOST_BYTES:
@@ -109,7 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--selector", type=Path, required=True, help="weights of train_selector")
     parser.add_argument("--filler", type=Path, help="weights of train_filler")
     parser.add_argument("--out", type=Path, required=True, help="the ONNX file")
-    parser.add_argument("--metadata", type=Path, help="JSON with seeds, data and the parameters of the confidence")
+    parser.add_argument("--metadata", type=Path, help="JSON with seeds and data")
+    parser.add_argument("--confidence", type=Path, help="JSON of conductor.training.calibrate")
     parser.add_argument("--version", default="1.0.0")
     parser.add_argument("--check", action="store_true", help="compare plans with torch instead of writing")
     parser.add_argument("--data", type=Path, help="folder of planning data, for --check")

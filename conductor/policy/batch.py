@@ -1,0 +1,172 @@
+"""Plans for many requests at once, each over its own tools or over shared ones; structurally valid, not verified.
+
+What a row may hold is the request and its tools and nothing else: a plan is never made with a look at the answer.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from agents.schema_cost import costs_too_much
+from conductor.plan import Argument, Candidate, Literal, Plan, Step, StepRef
+from conductor.policy.cards import ToolCard
+from conductor.policy.drafting import Considered, Drafter, Links, has_schemas
+from conductor.policy.filling import FilledStep
+from conductor.policy.selecting_index import ToolIndex
+
+_ALTERNATIVES = 5
+_MAX_DEPTH = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRow:
+    """One request of a batch."""
+
+    id: str | int
+    request: str
+    tools: tuple[ToolCard, ...] | None = None
+    """Its own tools; the shared ones when None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """The plan of one row."""
+
+    id: str | int
+    plan: Plan
+
+    def to_json(self) -> dict[str, Any]:
+        """As `podium plan --batch` writes it."""
+        plan = self.plan.to_json()
+        return {"id": self.id, "steps": plan["steps"], "confidence": round(self.plan.confidence, 6)}
+
+
+class BatchPlanner:
+    """Plans rows on several threads; every thread has its drafter, and the model is shared."""
+
+    def __init__(
+        self,
+        make_drafter: Callable[[], Drafter],
+        *,
+        tools: Sequence[ToolCard] = (),
+        links: Links | None = None,
+        threads: int = 1,
+    ) -> None:
+        """Compute what is needed of the shared tools.
+
+        Args:
+            make_drafter: Gives each thread its own.
+            tools: What rows without tools of their own are planned over.
+            links: Which of them may follow which; None when nothing is known.
+            threads: How many rows are planned at once.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        self._make_drafter = make_drafter
+        self._own = threading.local()
+        self._own.drafter = make_drafter()
+        self._shared: ToolIndex = self._own.drafter.index(tools)
+        self._links = links
+        self._threads = threads
+        self._values = _Values()
+
+    def plans(self, rows: Iterable[BatchRow]) -> Iterator[BatchPlan]:
+        """The plans in the order of the rows.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        if self._threads == 1:
+            yield from map(self.plan, rows)
+            return
+        with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="batch") as pool:
+            yield from pool.map(self.plan, rows)
+
+    def plan(self, row: BatchRow) -> BatchPlan:
+        """The plan of one row.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        drafter = self._drafter()
+        index = self._shared if row.tools is None else drafter.index(row.tools)
+        links = self._links if row.tools is None else None
+        considered = drafter.consider(row.request, index, links=links)
+        sure = drafter.sure_of(considered, 0)
+        cards = considered.cards(0)
+        if not has_schemas(cards):
+            arguments: list[dict[str, Argument]] = [{} for _ in cards]
+            after = [() if place == 0 else (place - 1,) for place in range(len(cards))]
+        else:
+            arguments = self._arguments(cards, drafter.fill(considered, cards))
+            after = [() for _ in cards]
+        steps = [
+            Step(tool=card.name, candidates=ranked(considered, 0, place), arguments=given, depends_on=before)
+            for place, (card, given, before) in enumerate(zip(cards, arguments, after, strict=True))
+        ]
+        return BatchPlan(id=row.id, plan=Plan.of(steps, sure if math.isfinite(sure) else 0.0))
+
+    def _drafter(self) -> Drafter:
+        found: Drafter | None = getattr(self._own, "drafter", None)
+        if found is None:
+            found = self._own.drafter = self._make_drafter()
+        return found
+
+    def _arguments(self, cards: Sequence[ToolCard], filled: Sequence[FilledStep]) -> list[dict[str, Argument]]:
+        """What the filler found and the tools' schemas take."""
+        found: list[dict[str, Argument]] = []
+        for place, (card, step) in enumerate(zip(cards, filled, strict=True)):
+            taken: dict[str, Argument] = {}
+            for name, value in step.arguments.items():
+                argument = value.argument
+                known = name in card.inputs
+                if isinstance(argument, StepRef):
+                    known = known and 0 <= argument.step < place
+                elif isinstance(argument, Literal):
+                    known = known and self._values.fit(card, name, argument.value)
+                if known:
+                    taken[name] = argument
+            found.append(taken)
+        return found
+
+
+def ranked(considered: Considered, chosen: int, place: int) -> tuple[Candidate, ...]:
+    """The tools that could do a step with their probabilities, the chosen one first."""
+    cards = considered.index.cards
+    hypothesis = considered.hypotheses[chosen]
+    scores: dict[str, float] = {cards[hypothesis.tools[place]].name: 0.0}
+    for tool, share in hypothesis.candidates[place][: _ALTERNATIVES + 1]:
+        name = cards[tool].name
+        scores[name] = max(scores.get(name, 0.0), share)
+    return tuple(Candidate(tool=name, score=round(min(max(share, 0.0), 1.0), 6)) for name, share in scores.items())
+
+
+class _Values:
+    """Holds literals against schemas; a schema that is none says nothing. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._validators: dict[tuple[str, str], Any] = {}
+
+    def fit(self, card: ToolCard, name: str, value: Any) -> bool:
+        key = (card.key, name)
+        if key not in self._validators:
+            self._validators[key] = _validator(card.input_schema, card.inputs[name])
+        validator = self._validators[key]
+        return validator is None or bool(validator.is_valid(value))
+
+
+def _validator(root: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
+    import jsonschema_rs
+
+    whole = {**{key: root[key] for key in ("$defs", "definitions") if key in root}, **schema}
+    if costs_too_much(whole, max_depth=_MAX_DEPTH):
+        return None
+    try:
+        return jsonschema_rs.Draft202012Validator(whole, offline=True)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+        # Public data names types (dict, float) that JSON Schema does not have; the filler knows them.
+        return None

@@ -1,0 +1,161 @@
+"""The files of batch planning: rows in, plans out.
+
+A row is `{"id", "request"[, "tools"]}` and nothing else. A row with another key, such as one that carries steps,
+fails the whole file before anything is planned.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from conductor.policy.batch import BatchPlan, BatchRow
+from conductor.policy.cards import ToolCard, ToolCardInvalid
+from conductor.policy.drafting import Links
+from podium.errors import InvalidRequest
+
+LONGEST_REQUEST = 20_000
+"""Characters of one request."""
+_LONGEST_LINE = 16 * 2**20
+_MOST_TOOLS = 20_000
+_ROW_KEYS = frozenset({"id", "request", "tools"})
+_REGISTRY_KEYS = frozenset({"tools", "links"})
+
+
+class BatchInvalid(InvalidRequest):
+    """A file of batch planning that has another form; the message names the line and the key."""
+
+    code = "BATCH_INVALID"
+    advice = 'Give one {"id", "request"[, "tools"]} a line and no other key; a tool has a name and a description.'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTools:
+    """The tools that rows without tools of their own are planned over."""
+
+    cards: tuple[ToolCard, ...]
+    links: Links | None
+    """None when the file says nothing of which tool may follow which."""
+
+
+def read_rows(path: Path) -> tuple[BatchRow, ...]:
+    """Every row of a file.
+
+    Raises:
+        BatchInvalid: the file cannot be read, or a line has another form.
+    """
+    found: list[BatchRow] = []
+    known: dict[str, ToolCard] = {}
+    for number, line in enumerate(_lines(path), 1):
+        if line.strip():
+            found.append(_row(_parsed(line, f"{path}:{number}"), f"{path}:{number}", known))
+    return tuple(found)
+
+
+def read_tools(path: Path) -> BatchTools:
+    """The tools and links of a `--tools` file.
+
+    Raises:
+        BatchInvalid: the file cannot be read or has another form.
+    """
+    value = _parsed(b"".join(_lines(path, longest=64 * _LONGEST_LINE)), str(path))
+    if unknown := sorted(set(value) - _REGISTRY_KEYS):
+        _refuse(str(path), unknown[0], f"has the unknown key {unknown[0]!r}")
+    cards = _cards(value.get("tools"), str(path), {})
+    links = value.get("links", [])
+    if not isinstance(links, list) or not all(
+        isinstance(link, list) and len(link) == 2 and all(isinstance(name, str) for name in link) for link in links
+    ):
+        _refuse(str(path), "links", "links is no list of [tool, tool that may follow it]")
+    allowed = frozenset((first, second) for first, second in links)
+    return BatchTools(cards=cards, links=allowed or None)
+
+
+def write_plans(path: Path, plans: Iterable[BatchPlan]) -> int:
+    """Write plans, one a line; the file is there whole or not at all.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        BatchInvalid: the file cannot be written.
+    """
+    scratch = path.with_name(f"{path.name}.partial")
+    count = 0
+    try:
+        with scratch.open("w", encoding="utf-8") as file:
+            for plan in plans:
+                file.write(json.dumps(plan.to_json(), ensure_ascii=False, allow_nan=False) + "\n")
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except OSError as error:
+        _refuse(str(path), "out", f"cannot be written: {error.strerror}")
+    finally:
+        scratch.unlink(missing_ok=True)
+    return count
+
+
+def _lines(path: Path, *, longest: int = _LONGEST_LINE) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(longest + 1):
+                number += 1
+                if len(line) > longest:
+                    _refuse(f"{path}:{number}", "request", f"is longer than {longest} bytes")
+                yield line
+    except OSError as error:
+        _refuse(str(path), "in", f"cannot be read: {error.strerror}")
+
+
+def _parsed(line: bytes, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line, parse_constant=_no_number)
+        # A lone surrogate is no text: nothing could be made of it or written about it.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        _refuse(place, "", f"is no JSON: {str(error)[:200]}")
+    if not isinstance(value, dict):
+        _refuse(place, "", "is no JSON object")
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _row(value: Mapping[str, Any], place: str, known: dict[str, ToolCard]) -> BatchRow:
+    if unknown := sorted(set(value) - _ROW_KEYS):
+        _refuse(place, unknown[0], f"has the unknown key {unknown[0]!r}")
+    key, request = value.get("id"), value.get("request")
+    if isinstance(key, bool) or not isinstance(key, str | int | float):
+        _refuse(place, "id", "has no id that is a number or a text")
+    if not isinstance(request, str) or not request.strip():
+        _refuse(place, "request", "has no request")
+    if len(request) > LONGEST_REQUEST:
+        _refuse(
+            place, "request", f"has a request of {len(request)} characters; at most {LONGEST_REQUEST} are read"
+        )
+    tools = _cards(value["tools"], place, known) if "tools" in value else None
+    return BatchRow(id=key, request=request, tools=tools)
+
+
+def _cards(value: Any, place: str, known: dict[str, ToolCard]) -> tuple[ToolCard, ...]:
+    """The cards; equal ones are kept once, so that what is computed of them is as well."""
+    if not isinstance(value, list) or len(value) > _MOST_TOOLS:
+        _refuse(place, "tools", f"tools is no list of at most {_MOST_TOOLS}")
+    try:
+        cards = [ToolCard.from_json(item) for item in value]
+        return tuple(known.setdefault(card.key, card) for card in cards)
+    except ToolCardInvalid as error:
+        raise BatchInvalid(f"{place}: {error.message}", field=error.field) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BatchInvalid(f"{place}: a tool is not usable: {error}", field="tools") from error
+
+
+def _refuse(place: str, field: str, message: str) -> NoReturn:
+    raise BatchInvalid(f"{place}: {message}", field=field)
