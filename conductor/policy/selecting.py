@@ -49,8 +49,8 @@ NOTHING = Extra()
 class Hypothesis:
     """One way to serve the request.
 
-    For reinforcement learning, step t is the state (request, index, `tools[:t]`), the action `tools[t]` (STOP after
-    the last) and its log-probability `step_log_probabilities[t]`.
+    For reinforcement learning, step t is the state (request, index, `tools[:t]`), the action `tools[t]` (STOP
+    after the last) and its log-probability `step_log_probabilities[t]`.
     """
 
     tools: tuple[int, ...]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
 
 from conductor.policy.parts import WIDTH
@@ -26,6 +27,8 @@ TOOL_TOKENS = 24
 FEATURES = 4
 """Relevance itself and what it is made of: cosine, request to tool, tool to request."""
 _FAR = -1e4
+_SELDOM = -6.0
+"""Logit with which a tool of the short list begins: most of them are not in the plan."""
 
 
 class Reader(nn.Module):
@@ -34,6 +37,12 @@ class Reader(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.top = Top()
+        # Of the ways to compute attention the plain one is the fastest here, by two and a half times.
+        self.top.layers[0].attention.self.config._attn_implementation = "eager"
+        for part in self.top.modules():
+            # Random zeros cost a third of a step here; hidden word pieces do their work.
+            if isinstance(part, nn.Dropout):
+                part.p = 0.0
         self.token = nn.Linear(WIDTH, TOKEN, bias=False)
         self.weight = nn.Linear(WIDTH, 1)
 
@@ -43,12 +52,22 @@ class Reader(nn.Module):
         Returns:
             Top states [n, l, WIDTH], vector [n, WIDTH], tokens [n, l, TOKEN] and their weights [n, l].
         """
-        found = self.top(states, mask)
+        found = self._through_top(states, mask)
         on = mask.to(found.dtype)
         vector = functional.normalize((found * on[:, :, None]).sum(1) / on.sum(1, keepdim=True), dim=-1)
         tokens = functional.normalize(self.token(found), dim=-1) * on[:, :, None]
         weights = torch.softmax(self.weight(found)[:, :, 0] + (1.0 - on) * _FAR, dim=1)
         return found, vector, tokens, weights
+
+    def _through_top(self, states: Tensor, mask: Tensor) -> Tensor:
+        """In training all of it in bfloat16, which halves the time; the weights themselves stay as they are."""
+        if not self.training:
+            found: Tensor = self.top(states, mask)
+            return found
+        narrow = {name: value.to(torch.bfloat16) for name, value in self.top.named_parameters()}
+        with torch.autocast("cpu", enabled=False):
+            wide: Tensor = functional_call(self.top, narrow, (states.to(torch.bfloat16), mask))
+        return wide.float()
 
 
 class Foreign(nn.Module):
@@ -106,6 +125,29 @@ class Relevance(nn.Module):
         asked = (to_tool * weights[:, :, None]).sum(1)
         on = tool_mask.to(likeness.dtype)
         offered = (from_tool * on[None]).sum(2) / on.sum(1).clamp(min=1.0)[None]
+        return self._features(cosine, asked, offered)
+
+    def of_lists(
+        self,
+        vector: Tensor,
+        tokens: Tensor,
+        weights: Tensor,
+        tools: Tensor,
+        tool_tokens: Tensor,
+        tool_mask: Tensor,
+    ) -> Tensor:
+        """The same where each request has its own few tools, [n, k, ...] in the place of [tools, ...]."""
+        n, count, size, _ = tool_tokens.shape
+        cosine = (tools @ vector[:, :, None])[:, :, 0]
+        flat = tool_tokens.reshape(n, count * size, TOKEN).to(tokens.dtype)
+        likeness = tokens @ flat.transpose(1, 2)
+        to_tool = likeness.reshape(n, -1, count, size).max(dim=3).values.float()
+        from_tool = likeness.max(dim=1).values.float().reshape(n, count, size)
+        asked = (to_tool * weights[:, :, None]).sum(1)
+        offered = (from_tool * tool_mask).sum(2) / tool_mask.sum(2).clamp(min=1.0)
+        return self._features(cosine, asked, offered)
+
+    def _features(self, cosine: Tensor, asked: Tensor, offered: Tensor) -> Tensor:
         parts = torch.stack((cosine, asked, offered), dim=-1)
         total = (parts * self.scale).sum(-1, keepdim=True)
         return torch.cat((total, parts), dim=-1)
@@ -250,7 +292,7 @@ class Step(nn.Module):
         )
         self.again = nn.Linear(HIDDEN, 1)
         self.stop = nn.Linear(HIDDEN + 4, 1)
-        self.by_unary = nn.Parameter(torch.tensor([0.5]))
+        self.by_unary = nn.Parameter(torch.tensor([1.0]))
         self.link = nn.Parameter(torch.tensor([2.0]))
         self.drop = nn.Dropout(dropout)
 
@@ -319,6 +361,15 @@ class SelectorModel(nn.Module):
         self.memory = Memory()
         self.joint = Joint(dropout, layers)
         self.step = Step(dropout)
+        self._start_alike()
+
+    @torch.no_grad()
+    def _start_alike(self) -> None:
+        """Tools and pieces of the request begin in one space, so that attention means likeness from the start."""
+        self.joint.tool.weight.copy_(self.memory.read.weight)
+        for layer in (part for part in self.joint.layers if isinstance(part, Layer)):
+            layer.query.weight.copy_(layer.memory.weight[:HIDDEN])
+        self.joint.unary.bias.fill_(_SELDOM)
 
     def encoder_parameters(self) -> list[nn.Parameter]:
         """Those that were trained before and move slowly."""

@@ -1,7 +1,7 @@
 """Requests that nobody wrote: step texts of the training rows joined along allowed links, and joined requests.
 
 A registry's link graph says which tools may follow each other; the training rows say how a step is worded. Walks
-over the graph give sets of tools that no training row has, which is what keeps the model from learning sets by heart.
+over the graph give sets of tools that no training row has, which keeps the model from learning sets by heart.
 """
 
 import random
@@ -13,8 +13,9 @@ from conductor.policy.selecting_index import words_of
 from conductor.training.examples import Example
 
 _CALL = re.compile(
-    r"^\s*(?:then |next,? |finally,? )?(?:call|use|invoke|utilize|execute)s? \S+(?: tool| api)?(?: again)?(?:,| and)? (?:to|for) ",
-    re.I,
+    r"^\s*(?:then |next,? |finally,? )?(?:call|use|invoke|utilize|execute)s? \S+"
+    r"(?: tool| api)?(?: again)?(?:,| and)? (?:to|for) ",
+    re.IGNORECASE,
 )
 _OPENINGS = (
     "",

@@ -1,0 +1,303 @@
+"""Trains the selection of tools: `python -m conductor.training.train_selector --data DIR --out DIR`.
+
+Read `train` from top to bottom. OUT gets checkpoint.safetensors (about every minute; `--resume` goes on from it),
+selector.safetensors (the averaged weights), history.jsonl, config.json and TensorBoard files.
+"""
+
+import argparse
+import dataclasses
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.tensorboard import SummaryWriter
+
+from conductor.policy.tokens import Tokens
+from conductor.training.datasets import data_folder
+from conductor.training.encoder import Bottom
+from conductor.training.selector import SelectorModel
+from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolMemory, batch_of
+from conductor.training.selector_checkpoints import read_tensors, restore_run, run_tensors, write_tensors
+from conductor.training.selector_loss import Ablation, Losses, Sources, losses_of
+from conductor.training.selector_marks import Marks
+from conductor.training.selector_samples import Catalogue, Mixture, Samples
+
+_BLOCK = 4
+"""Steps whose samples are drawn together and put into batches by length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A stretch of the training with its own kinds of samples, easy ones first."""
+
+    name: str
+    share: float
+    """Of all steps."""
+    kinds: Mapping[str, float]
+    """Shares of "shared", "own", "single" and "foreign" batches."""
+
+
+_GRAPHS = {"shared": 0.70, "own": 0.23, "foreign": 0.07}
+STAGES = (
+    Stage(name="single tools", share=0.08, kinds={"single": 1.0}),
+    Stage(name="chains", share=0.40, kinds={"shared": 0.85, "own": 0.15}),
+    Stage(name="graphs", share=0.32, kinds=_GRAPHS),
+    Stage(name="all parts", share=0.20, kinds=_GRAPHS),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything that decides the result."""
+
+    seed: int = 1
+    steps: int = 4000
+    """Updates in all; the learning rates fall linearly to nothing at the last."""
+    batch: int = 32
+    """Requests of a batch over the shared registry."""
+    own_batch: int = 16
+    """Requests of a batch in which each brings its own tools."""
+    encoder_rate: float = 1.2e-4
+    head_rate: float = 1e-3
+    warmup: int = 80
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    """Largest norm of the gradient."""
+    average: float = 0.998
+    """How much of the moving average stays at each step."""
+    dropout: float = 0.15
+    layers: int = 2
+    """Of the joint block."""
+    links_shown: float = 0.5
+    """Share of the samples that see the links."""
+    foreign: float = 0.10
+    """Share of the batches that are read through sentence vectors instead of word pieces."""
+    trained_tools: int = 44
+    """Tools of a batch that are computed with gradient."""
+    oldest: int = 30
+    """How old, in steps, the vectors of the other tools may be."""
+    pieces_dropped: float = 0.08
+    """Share of the word pieces of a request that are hidden in training."""
+    written: bool = True
+    """Use the rows that were written for Podium."""
+    last_parts: tuple[str, ...] = ("select", "select_disjoint")
+    """Parts of the split that are trained on besides "train" in the last stage: choices have been made by then."""
+    mixture: Mixture = field(default_factory=Mixture)
+    ablation: Ablation = field(default_factory=Ablation)
+
+
+def train(
+    config: Config, data: Path, out: Path, *, resume: bool, stop_at: int | None = None, marks_every: int = 0
+) -> None:
+    """Train and write the result to `out`.
+
+    Args:
+        config: what to do.
+        data: folder of the public data.
+        out: folder of the run.
+        resume: go on from the checkpoint, if there is one.
+        stop_at: leave after this step, checkpoint written; for tests and for looking at a run in the middle.
+        marks_every: compute the marks after so many steps besides the ends of stages; 0 for never.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(config.seed)
+    model = SelectorModel(dropout=config.dropout, layers=config.layers)
+    optimiser = torch.optim.AdamW(
+        [
+            {"params": model.encoder_parameters(), "lr": config.encoder_rate, "full": config.encoder_rate},
+            {"params": model.head_parameters(), "lr": config.head_rate, "full": config.head_rate},
+        ],
+        weight_decay=config.weight_decay,
+    )
+    average = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    step, seconds = 0, 0.0
+    if resume and (out / "checkpoint.safetensors").exists():
+        checkpoint = read_tensors(out / "checkpoint.safetensors")
+        restore_run(checkpoint, model, optimiser, average)
+        step, seconds = int(checkpoint.values["step"]), float(checkpoint.values["seconds"])
+    else:
+        (out / "history.jsonl").write_text("")
+        (out / "config.json").write_text(json.dumps(dataclasses.asdict(config), indent=1))
+
+    tokens = Tokens()
+    states = States(Bottom(), tokens)
+    catalogue = Catalogue()
+    first, last_stage = (
+        Samples(data, catalogue, mixture=config.mixture, parts=parts, written=config.written)
+        for parts in (("train",), ("train", *config.last_parts))
+    )
+    first.near = last_stage.near = Nearness(catalogue, states, out / "nearness.safetensors")
+    sources = Sources(
+        states=states,
+        memory=ToolMemory(catalogue, states),
+        foreigners=Foreigners(),
+        trained_tools=config.trained_tools,
+        oldest=config.oldest,
+        pieces_dropped=config.pieces_dropped,
+        ablation=config.ablation,
+    )
+    marks = Marks(data, tokens)
+    log = Log(out, first.sizes)
+    ends = _ends(config.steps)
+    last = min(config.steps, stop_at or config.steps)
+    saved = began = time.monotonic()
+
+    for kind, batch in batches(config, (first, last_stage), step, last):
+        model.train()
+        chance = random.Random(f"{config.seed} step {step}")  # noqa: S311 - samples
+        _set_rates(optimiser, step, config)
+        foreign = kind == "foreign" or chance.random() < config.foreign
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            losses = losses_of(model, batch, sources, step, chance, foreign=foreign)
+        optimiser.zero_grad(set_to_none=True)
+        losses.total.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        optimiser.step()
+        _follow(average, model, min(config.average, (step + 1) / (step + 10)))
+        step += 1
+        spent = seconds + time.monotonic() - began
+        log.losses(step, config.steps, kind, losses, spent)
+        if time.monotonic() - saved > 60 or step == last:
+            values = {"step": step, "seconds": spent}
+            write_tensors(out / "checkpoint.safetensors", run_tensors(model, optimiser, average), values)
+            saved = time.monotonic()
+        if step in ends or (marks_every and step % marks_every == 0):
+            write_tensors(out / f"selector-{step}.safetensors", average, {"step": step})
+            log.marks(step, ends.get(step, ""), marks.of(average, config.layers), spent)
+    write_tensors(out / "selector.safetensors", average, {"step": step})
+    log.close()
+
+
+def batches(config: Config, sources: tuple[Samples, Samples], start: int, end: int) -> Iterator[tuple[str, Batch]]:
+    """The batches of the steps from `start` on; a step's batch depends on the seed and the step alone."""
+    for block in range(start // _BLOCK, (end + _BLOCK - 1) // _BLOCK):
+        chance = random.Random(f"{config.seed} block {block}")  # noqa: S311 - samples
+        stage = _stage(block * _BLOCK, config.steps)
+        kinds = stage.kinds
+        samples = sources[stage is STAGES[-1]]
+        kind = chance.choices(list(kinds), list(kinds.values()))[0]
+        size = config.batch if kind in ("shared", "foreign") else config.own_batch
+        drawn = [samples.draw(kind, chance) for _ in range(size * _BLOCK)]
+        drawn.sort(key=lambda sample: len(sample.request))
+        cuts = [drawn[at : at + size] for at in range(0, len(drawn), size)]
+        chance.shuffle(cuts)
+        for at, cut in enumerate(cuts):
+            if start <= block * _BLOCK + at < end:
+                yield kind, batch_of(cut, samples.catalogue, chance, links_shown=config.links_shown)
+
+
+def _stage(step: int, steps: int) -> Stage:
+    share = 0.0
+    for stage in STAGES:
+        share += stage.share
+        if step < share * steps:
+            return stage
+    return STAGES[-1]
+
+
+def _ends(steps: int) -> dict[int, str]:
+    """The last step of each stage with its name."""
+    found, share = {}, 0.0
+    for stage in STAGES:
+        share += stage.share
+        found[min(steps, round(share * steps))] = stage.name
+    return found
+
+
+def _set_rates(optimiser: torch.optim.Optimizer, step: int, config: Config) -> None:
+    share = min(1.0, (step + 1) / config.warmup) * (1.0 - step / config.steps)
+    for group in optimiser.param_groups:
+        group["lr"] = group["full"] * share
+
+
+@torch.no_grad()
+def _follow(average: dict[str, torch.Tensor], model: SelectorModel, kept: float) -> None:
+    state = model.state_dict()
+    torch._foreach_lerp_([average[name] for name in state], list(state.values()), 1.0 - kept)
+
+
+class Log:
+    """Progress on the screen, scalars for TensorBoard, rows for the curves."""
+
+    def __init__(self, out: Path, sizes: Mapping[str, int]) -> None:
+        self._history = out / "history.jsonl"
+        self._board = SummaryWriter(str(out / "tensorboard"))
+        self._sums: dict[str, list[float]] = {}
+        _say(f"samples {dict(sizes)}")
+
+    def losses(self, step: int, steps: int, kind: str, losses: Losses, seconds: float) -> None:
+        """Note the losses of a step; every 50 a line."""
+        self._sums.setdefault("loss", []).append(losses.total.item())
+        self._sums.setdefault(f"pointer {kind}", []).append(losses.pointer)
+        self._sums.setdefault("unary", []).append(losses.unary)
+        self._sums.setdefault("relevance", []).append(losses.relevance)
+        if step % 50 and step != steps:
+            return
+        means = {name: sum(values) / len(values) for name, values in self._sums.items()}
+        self._sums.clear()
+        self._note(step, {"stage": _stage(step - 1, steps).name, "seconds": round(seconds, 1), **means})
+        shown = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
+        left = seconds / step * (steps - step)
+        _say(f"step {step}/{steps}  {seconds:.0f} s, {left:.0f} s left  {shown}")
+
+    def marks(self, step: int, stage: str, marks: Mapping[str, float], seconds: float) -> None:
+        """Note marks on the parts that choices are made on."""
+        self._note(step, {"after": stage, "seconds": round(seconds, 1), **marks})
+        _say(f"step {step} {stage}: " + "  ".join(f"{name} {value:.1f}" for name, value in marks.items()))
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._board.close()
+
+    def _note(self, step: int, row: Mapping[str, Any]) -> None:
+        with self._history.open("a") as file:
+            file.write(json.dumps({"step": step, **row}) + "\n")
+        for name, value in row.items():
+            if isinstance(value, float):
+                self._board.add_scalar(name.replace(" ", "_"), value, step)
+
+
+def _say(line: str) -> None:
+    import sys
+
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the public data; else PODIUM_PLANNING_DATA")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.safetensors")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--marks-every", type=int, default=0, help="steps between marks; 0: at the ends of stages")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=JSON", help="another field of Config")
+    parser.add_argument("--ablate", action="append", default=[], choices=["joint", "maxsim"])
+    parser.add_argument(
+        "--mixture", action="append", default=[], metavar="FIELD=NUMBER", help="a field of Mixture"
+    )
+    known = parser.parse_args(arguments)
+    torch.set_num_threads(known.threads)
+    fields: dict[str, Any] = {name: json.loads(value) for name, _, value in (x.partition("=") for x in known.set)}
+    mixture = {name: float(value) for name, _, value in (x.partition("=") for x in known.mixture)}
+    config = Config(
+        seed=known.seed,
+        steps=known.steps,
+        mixture=Mixture(**mixture),
+        ablation=Ablation(**dict.fromkeys(known.ablate, False)),
+        **fields,
+    )
+    train(config, known.data or data_folder(), known.out, resume=known.resume, marks_every=known.marks_every)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
