@@ -25,7 +25,7 @@ _MAX_DEPTH = 24
 class BatchRow:
     """One request of a batch."""
 
-    id: str | int
+    id: str | int | float
     request: str
     tools: tuple[ToolCard, ...] | None = None
     """Its own tools; the shared ones when None."""
@@ -35,7 +35,7 @@ class BatchRow:
 class BatchPlan:
     """The plan of one row."""
 
-    id: str | int
+    id: str | int | float
     plan: Plan
 
     def to_json(self) -> dict[str, Any]:

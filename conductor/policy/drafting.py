@@ -3,15 +3,15 @@
 A draft knows nothing of a registry, roles or verification; the planner and batch planning make plans out of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from conductor.policy.cards import ToolCard
 from conductor.policy.confidence import Confidence
 from conductor.policy.filling import FilledStep, Filler
-from conductor.policy.model import PlannerModel
 from conductor.policy.multilingual import multilingual_memory, reads_english
-from conductor.policy.parts import Floats
+from conductor.policy.parts import Floats, PartRunner
 from conductor.policy.reading import Reading, read
 from conductor.policy.selecting import NOTHING, Extra, Hypothesis, Selector
 from conductor.policy.selecting_index import ToolIndex
@@ -21,6 +21,20 @@ Links = frozenset[tuple[str, str]]
 """Names of tools of which the second may follow the first."""
 _INDEXES = 8
 """Sets of tools whose index is kept: those that callers of different roles see."""
+
+
+class PlanningModel(PartRunner, Protocol):
+    """The parts with what is known of them; `PlannerModel`, or in training torch."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The file's metadata; the parameters of the confidence are among them."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """As the export named it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +56,7 @@ class Drafter:
 
     def __init__(
         self,
-        model: PlannerModel,
+        model: PlanningModel,
         tokens: Tokens,
         *,
         foreign: Callable[[str], Floats] = multilingual_memory,

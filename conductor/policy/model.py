@@ -60,7 +60,9 @@ class PlannerModel:
         self._loaded: dict[str, OnnxModel] = {}
         self._loading = threading.Lock()
         self.sha256 = content.sha256
-        properties = self.properties = _properties(content)
+        properties: Mapping[str, str] = _properties(content)
+        self.properties = properties
+        """The file's metadata as it stands."""
         self.metadata: Mapping[str, Any] = _json(properties, content.name, METADATA)
         """What the export said of it: version, date, seeds, data, confidence."""
         described = _json(properties, content.name, PARTS)

@@ -21,7 +21,8 @@ from conductor.policy.drafting import Considered, Drafter
 from conductor.policy.requests import request_text
 from conductor.policy.templates import Offers, Template
 from conductor.policy.wiring import Unfilled, Wired, Wiring
-from conductor.verify import PlanProblem, verify
+from conductor.problems import PlanProblem
+from conductor.verify import verify
 
 _TRIED = 6
 """Hypotheses that are tried for one request."""

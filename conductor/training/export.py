@@ -5,10 +5,10 @@
 """
 
 import argparse
-import io
 import json
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -70,18 +70,21 @@ def export(parts: Sequence[Part], path: Path, metadata: Mapping[str, Any]) -> in
 
 def exported(part: Part) -> onnx.ModelProto:
     """The graph of one part, traced with its example inputs."""
-    buffer = io.BytesIO()
     module = part.module.eval()
     names = [*part.inputs, *part.outputs]
     if len(set(names)) != len(names):
         raise ExportFailed(f"part {part.name}: an input and an output have the same name")
-    with torch.no_grad(), warnings.catch_warnings():
-        # The tracer warns about what it cannot follow in the library's code; `--check` compares the results.
+    with (
+        torch.no_grad(),
+        warnings.catch_warnings(),
+        tempfile.TemporaryDirectory(prefix="podium-export-") as folder,
+    ):
+        # The tracer warns about what it cannot follow in the library; `--check` compares the results.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             module,
             tuple(part.inputs.values()),
-            buffer,
+            Path(folder) / "part.onnx",
             input_names=list(part.inputs),
             output_names=list(part.outputs),
             # Lengths of one name are taken to be equal in the whole file: each part gets names of its own.
@@ -92,7 +95,7 @@ def exported(part: Part) -> onnx.ModelProto:
             opset_version=17,
             dynamo=False,
         )
-    return onnx.load_from_string(buffer.getvalue())
+        return onnx.load(Path(folder) / "part.onnx")
 
 
 def planner_parts(selector: Path, filler: Path | None) -> list[Part]:

@@ -135,7 +135,9 @@ class Merged:
             self.constants[name] = numpy_helper.from_array(np.asarray(value, order="C"), name)
 
     def _node(self, operator: str, inputs: Sequence[str], output: str, **attributes: int) -> None:
-        self.nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        node = helper.make_node(operator, inputs, [output], name=output)
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        self.nodes.append(node)
 
 
 def rounded(blocks: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], NDArray[np.float16]]:

@@ -21,6 +21,9 @@ from podium.errors import PodiumError
 from tools.models.verified import OtherBytes, VerifiedContent, answered_for
 
 _LIST_FILE = Path(__file__).with_name("pinned.toml")
+_SOURCE = Path(__file__).parents[2]
+OWN_PACKAGE = "podium"
+"""The package of files that were trained here; their version is that of the file, not of the package."""
 
 
 class ModelError(PodiumError):
@@ -50,7 +53,10 @@ class ModelHashMismatch(ModelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedModel:
-    """One reviewed model file: the package that carries it and what its bytes must be."""
+    """One reviewed model file: the package that carries it and what its bytes must be.
+
+    Those that were trained here are of the package `podium`, and lie in this source tree.
+    """
 
     name: str
     package: str
@@ -178,6 +184,11 @@ def _mismatch(model: PinnedModel, message: str) -> ModelHashMismatch:
 
 def _find(model: PinnedModel) -> Path:
     install = f"Install {model.package}=={model.version} and start again."
+    if model.package == OWN_PACKAGE:
+        own = _SOURCE / model.file
+        if not own.is_file():
+            raise ModelMissing(f"{model.package} has no file {model.file}", next_step=install)
+        return own
     try:
         distribution = importlib.metadata.distribution(model.package)
     except importlib.metadata.PackageNotFoundError as error:
