@@ -1,4 +1,4 @@
-"""A planner that was just exported, for programs that measure it; servers load only what is committed or signed."""
+"""A planner that was just exported, for programs that measure it; servers load what is committed or signed."""
 
 import hashlib
 from pathlib import Path
