@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from agents.invocation import Caller
 from agents.registry import AgentRegistry
 from conductor.plan import Plan
+from conductor.route import RouteEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class Situation:
     caller: Caller
     avoid: frozenset[str] = frozenset()
     """Agents that failed a step for good; a new plan must do without them."""
+    tenant: str = ""
+    """Whom the caller belongs to; thresholds may differ by tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +49,17 @@ class Proposal:
     answer: int
     """Index of the step whose output is the answer."""
     planner: str
-    """rules, policy, llm, hybrid, revision or conductor."""
+    """rules, policy, llm, revision, conductor or person."""
     origin: str
     """Which rule, model or person it came from."""
     reason: str = ""
     warnings: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     """What else was considered, best first; planners that do not weigh plans have none."""
+    route: tuple[RouteEntry, ...] = ()
+    """Every planner that was asked, in order; empty where there was only one to ask."""
+    for_person: bool = False
+    """Nobody is sure enough of the plan: a person is asked for it, and nothing runs before."""
 
 
 class Planner(Protocol):

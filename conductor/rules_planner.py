@@ -77,6 +77,14 @@ class RulesPlanner:
             raise NoPlan(f"{reason}, and no agent is on duty that could ask the caller")
         return replace(asking, warnings=tuple(warnings))
 
+    def held_back_by_words(self, situation: Situation) -> bool:
+        """Whether a rule fits the request and is not followed because of words that nobody understood."""
+        if not mentions(situation.request):
+            return False
+        values = _Values(request=situation.request)
+        rules = (*self._rules, *self._offers(situation, []))
+        return any(rule.needs_words and _holds(rule, values, []) for rule in rules)
+
     def _offers(self, situation: Situation, warnings: list[str]) -> list[_Compiled]:
         """What the agents on duty offer, best first; compiled once for each manifest."""
         known, self._offered = self._offered, {}
