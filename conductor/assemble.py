@@ -14,6 +14,8 @@ from podium.v1 import result_pb2, status_pb2
 
 _NOT_FIELDS = frozenset({"markdown", "fields", "sources", "confidence_score", "assumptions"})
 _SHOWN = 5
+_PLANNERS = {"revision": "rules"}
+"""Planner as answers name it: revisions are rules of packs."""
 
 
 def check_answer(
@@ -87,6 +89,8 @@ def assemble(state: TaskState) -> result_pb2.Result:
             if step.status == status_pb2.STEP_STATUS_SKIPPED
         ],
         assumptions=_assumptions(state, [*behind, step]),
+        planner=_PLANNERS.get(state.planner, state.planner),
+        route=state.route,
     )
 
 

@@ -12,10 +12,13 @@ from typing import Any
 from agents.canonical import canonical_json
 from agents.registry import AgentRegistry
 from conductor.bus import Acceptance, EventBus
+from conductor.checked_plan import verified_for
 from conductor.document import JsonDocument
 from conductor.journal import SCHEMA_VERSION, Journal, timestamp_of
-from conductor.progress import StepProgress, TaskState
+from conductor.plan import Plan
+from conductor.progress import OpenReview, StepProgress, TaskState
 from conductor.state import fold
+from conductor.verify import PlanLimits
 from conductor.versions import agent_that_did
 from podium.errors import Conflict, DataCorrupt, InvalidRequest, NotFound, VersionConflict
 from podium.v1 import event_pb2, status_pb2
@@ -26,8 +29,23 @@ _ATTEMPTS = 20
 class TaskDesk:
     """The door through which callers, devices and people reach a task."""
 
-    def __init__(self, bus: EventBus, registry: AgentRegistry, clock: Callable[[], datetime]) -> None:
-        """Serve the tasks of one bus."""
+    def __init__(
+        self,
+        bus: EventBus,
+        registry: AgentRegistry,
+        clock: Callable[[], datetime],
+        *,
+        plan_limits: PlanLimits = PlanLimits(),
+    ) -> None:
+        """Serve the tasks of one bus.
+
+        Args:
+            bus: where their logs are.
+            registry: the agents; a person's plan is verified against them.
+            clock: the present moment in UTC.
+            plan_limits: how large and how dear a person's plan may be.
+        """
+        self._plan_limits = plan_limits
         self._bus = bus
         self._registry = registry
         self._clock = clock
@@ -89,7 +107,9 @@ class TaskDesk:
 
         Raises:
             Conflict: nothing waits for a person.
-            InvalidRequest: the corrected output breaks the schema of the agent's outputs; `evidence` says how.
+            InvalidRequest: the corrected output breaks the schema of the agent's outputs; `evidence` says how. Or
+                what is given does not settle a case of this kind.
+            PlanRejected: the plan must not run; `evidence` says why, all of it. The case stays open.
         """
         return await self._change(task_id, lambda journal: self._resolve(journal, payload))
 
@@ -107,11 +127,36 @@ class TaskDesk:
             raise Conflict(f"task {state.task_id} does not wait for a person")
         review = state.reviews[0]
         if payload.verdict == status_pb2.REVIEW_VERDICT_UNSPECIFIED:
-            raise InvalidRequest("a verdict is needed: corrected or rejected", field="verdict")
+            raise InvalidRequest("a verdict is needed: corrected, accepted or rejected", field="verdict")
+        if payload.verdict != status_pb2.REVIEW_VERDICT_REJECTED:
+            self._check_plan(state, review, payload)
         if payload.verdict == status_pb2.REVIEW_VERDICT_CORRECTED and review.step is not None:
             output = self._corrected(state.steps[review.step], payload.output_json)
             payload.output_json = canonical_json(output)
         journal.record(payload, step=review.step, synced=True)
+
+    def _check_plan(self, state: TaskState, review: OpenReview, payload: event_pb2.ReviewResolved) -> None:
+        """Complete and verify the plan of a case that asks for one; refuse a plan anywhere else."""
+        if review.proposed is None:
+            if payload.HasField("plan") or payload.verdict == status_pb2.REVIEW_VERDICT_ACCEPTED:
+                raise InvalidRequest(
+                    f"this case of task {state.task_id} does not ask for a plan",
+                    next_step="Give the step's output instead: podium review resolve ID --output FILE.",
+                    field="plan_json",
+                )
+            return
+        if payload.verdict == status_pb2.REVIEW_VERDICT_ACCEPTED:
+            payload.plan.CopyFrom(review.proposed.plan.to_proto())
+            payload.answer_step = review.proposed.answer
+        elif not payload.HasField("plan"):
+            raise InvalidRequest(
+                f"task {state.task_id} waits for a plan, and none was given",
+                next_step="Accept the proposed one or give another: podium review resolve ID --accept | --plan FILE.",
+                field="plan_json",
+            )
+        plan = Plan.from_proto(payload.plan)
+        answer = payload.answer_step if payload.HasField("answer_step") else len(plan.steps) - 1
+        verified_for(state, plan, answer, self._registry, self._plan_limits)
 
     def _corrected(self, step: StepProgress, data: bytes) -> Any:
         try:

@@ -13,6 +13,16 @@ class NoPlan(PodiumError):
     advice = "Say it in other words, or add a plan rule for requests of this kind."
 
 
+class PlanUnsure(PodiumError):
+    """No planner is sure enough of its plan to run it; a person is asked."""
+
+    code = "PLAN_UNSURE"
+    status = StatusCode.FAILED_PRECONDITION
+    advice = (
+        "Look at the proposed plan (`podium review list`), then accept it, give another one, or reject the task."
+    )
+
+
 class AnchorDrift(AgentError):
     """What an agent was to be given has drifted away from what was asked."""
 

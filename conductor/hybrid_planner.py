@@ -1,9 +1,9 @@
 """The `hybrid` planner: rules first, then the trained planner, then a person or the caller.
 
-A plan of a rule that fits runs. Where none does, the trained planner's plan runs if it is sure enough; if it is not
-quite, a person is asked for the plan; if it is far from sure, or no agent can serve the request, the caller is asked.
-A request that a rule would fit but for words that nobody understood is asked back as ever: the trained planner does
-not guess them. Who was asked, and why it was taken or not, goes with the plan.
+A plan of a rule that fits runs. Where none does, the trained planner's plan runs if it is sure enough; if it is
+not quite, a person is asked for the plan; if it is far from sure, or no agent can serve the request, the caller is
+asked. A request that a rule would fit but for words that nobody understood is asked back as ever: the trained
+planner does not guess them. Who was asked, and why it was taken or not, goes with the plan.
 """
 
 import logging
@@ -155,13 +155,11 @@ def _question(situation: Situation, rules: _Said, policy: _Said, limits: PlanThr
     # Words that were not understood are what a caller can put right; only the rules' question names them.
     named = rules.question if mentions(situation.request) else None
     asking = named or policy.question or rules.question
-    by_rules, by_policy = asking is not None and asking is rules.question, asking is not None
+    asked_by_rules, asked_by_policy = (asking is not None and asking is said.question for said in (rules, policy))
     route = (
-        rules.entry(taken=by_rules, reason=_why_not(rules), threshold=_if_planned(rules, limits.rules)),
+        rules.entry(taken=asked_by_rules, reason=_why_not(rules), threshold=_if_planned(rules, limits.rules)),
         policy.entry(
-            taken=by_policy and not by_rules,
-            reason=_why_not(policy),
-            threshold=_if_planned(policy, limits.ask_person),
+            taken=asked_by_policy, reason=_why_not(policy), threshold=_if_planned(policy, limits.ask_person)
         ),
     )
     if asking is None:
@@ -170,7 +168,7 @@ def _question(situation: Situation, rules: _Said, policy: _Said, limits: PlanThr
             situation.request,
             reason="no planner is sure of a plan",
             about=(),
-            planner="hybrid",
+            planner="conductor",
         )
     if asking is None or {step.tool for step in asking.plan.steps} & situation.avoid:
         raise NoPlan(

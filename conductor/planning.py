@@ -1,20 +1,21 @@
 """Bring a plan into force: normalise the request, ask the planner, verify, keep what is finished."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
+from conductor.checked_plan import verified_for
 from conductor.clarifying import asks_caller, clarify_plan
-from conductor.errors import NoPlan, TooManyQuestions
+from conductor.errors import NoPlan, PlanUnsure, TooManyQuestions
 from conductor.failure import give_up
 from conductor.finishing import Finisher
 from conductor.journal import Journal
 from conductor.keeping import kept_steps, may_be_kept
 from conductor.plan import Argument, Plan, Step, StepRef
 from conductor.planner import FinishedStep, Proposal, Situation
-from conductor.progress import StepProgress, TaskState
+from conductor.progress import ProposedPlan, StepProgress, TaskState
 from conductor.request import build_request
-from conductor.verify import PlanRejected, VerifiedPlan, verified
-from conductor.versions import agent_of_task
+from conductor.route import RouteEntry, route_of
+from conductor.verify import PlanRejected, VerifiedPlan
 from conductor.wiring import Wiring
 from podium.errors import CapabilityExpired, PodiumError
 from podium.rpc_status import error_detail
@@ -36,8 +37,12 @@ class PlanOffice:
             with span("podium.plan") as planning:
                 self._normalise(journal)
                 proposal = await self._propose(journal.state)
-                adopted = self._adopt(journal, proposal, reason)
                 planning.set("podium.planner", proposal.planner)
+                if proposal.for_person:
+                    proposal = self._for_person(journal, proposal)
+                    if proposal is None:
+                        return None
+                adopted = self._adopt(journal, proposal, reason)
                 planning.set("podium.plan.version", journal.state.plan_version)
                 planning.set("podium.steps", len(adopted.plan.steps))
                 return adopted
@@ -87,6 +92,8 @@ class PlanOffice:
         journal.record(event_pb2.RequestNormalized(request_json=document.data))
 
     async def _propose(self, state: TaskState) -> Proposal:
+        if state.person_plan is not None:
+            return _by_person(state, state.person_plan)
         drifted = next((step for step in state.steps if step.recovery == status_pb2.RECOVERY_ASK), None)
         situation = self._situation(state)
         if drifted is not None and drifted.status == status_pb2.STEP_STATUS_FAILED and not state.request_stale:
@@ -99,11 +106,48 @@ class PlanOffice:
                 return asking
         if state.plan is not None and _permission_expired(state):
             # Nothing is wrong with the plan: its steps from the one that permits on are done again.
-            return Proposal(plan=state.plan, answer=state.answer_step, planner=state.planner, origin=state.origin)
+            return Proposal(
+                plan=state.plan,
+                answer=state.answer_step,
+                planner=state.planner,
+                origin=state.origin,
+                route=route_of(state.route),
+            )
         proposal = await self._wiring.planner.propose(situation)
         if repeated := {step.tool for step in proposal.plan.steps} & state.avoid:
             raise NoPlan(f"the planner came back to {', '.join(sorted(repeated))}, which failed for good")
         return proposal
+
+    def _for_person(self, journal: Journal, proposal: Proposal) -> Proposal | None:
+        """Ask a person for the plan, None; where nobody settles reviews, a proposal that asks the caller instead.
+
+        Raises:
+            PlanUnsure: neither a person nor the caller can be asked.
+        """
+        route = proposal.route
+        error = PlanUnsure(_unsure(proposal), evidence=[entry.words for entry in route])
+        if give_up(self._wiring.settings.failure_policy, level=3).recovery == status_pb2.RECOVERY_REVIEW:
+            self._ask_person(journal, error, proposal.plan, proposal.answer, route)
+            return None
+        situation = self._situation(journal.state)
+        asking = clarify_plan(
+            situation.registry, situation.request, reason=error.message, about=(), planner="conductor"
+        )
+        if asking is None:
+            raise error
+        return replace(asking, route=route)
+
+    def _ask_person(
+        self, journal: Journal, error: PodiumError, plan: Plan, answer: int, route: Sequence[RouteEntry]
+    ) -> None:
+        request = event_pb2.ReviewRequested(
+            reason=error_detail(error),
+            level=3,
+            proposed_plan=plan.to_proto(),
+            answer_step=answer,
+            route=[entry.to_proto() for entry in route],
+        )
+        journal.record(request)
 
     def _adopt(self, journal: Journal, proposal: Proposal, reason: str) -> VerifiedPlan:
         state = journal.state
@@ -133,30 +177,34 @@ class PlanOffice:
                 kept=kept,
                 warnings=[*proposal.warnings, *plan.warnings],
                 answer_step=plan.answer,
+                route=[entry.to_proto() for entry in proposal.route or self._only(proposal)],
             )
         )
         return plan
 
-    def _verified(self, state: TaskState, plan: Plan, answer: int) -> VerifiedPlan:
-        wiring, limits = self._wiring, self._wiring.settings.plan_limits
-        with span("podium.verify", attributes={"podium.steps": len(plan.steps)}):
-            return verified(
-                plan,
-                wiring.registry,
-                _request(state),
-                wiring.caller(state),
-                replace(limits, budget=limits.budget - self._wasted(state)),
-                answer=answer,
-                pick=partial(agent_of_task, state, wiring.registry),
-            )
+    def _only(self, proposal: Proposal) -> tuple[RouteEntry, ...]:
+        """The route of a plan where only one planner was asked."""
+        entry = RouteEntry(
+            planner=proposal.planner,
+            taken=True,
+            reason=proposal.reason or f"{proposal.origin} fits",
+            confidence=None if self._only_asks(proposal) else proposal.plan.confidence,
+        )
+        return (entry,)
 
-    def _wasted(self, state: TaskState) -> float:
-        """What the failed attempts have cost; the steps that succeeded are part of the plan's own cost."""
-        failed = (self._wiring.registry.find(note.agent) for note in state.failures)
-        return sum(agent.spec.cost for agent in failed if agent is not None)
+    def _verified(self, state: TaskState, plan: Plan, answer: int) -> VerifiedPlan:
+        with span("podium.verify", attributes={"podium.steps": len(plan.steps)}):
+            limits = self._wiring.settings.plan_limits
+            return verified_for(state, plan, answer, self._wiring.registry, limits)
 
     def _without_plan(self, journal: Journal, error: PodiumError) -> None:
-        """There is no (new) plan: a person settles the step that failed, or the task fails with every reason."""
+        """There is no (new) plan: a person settles the step that failed, or the task fails with every reason.
+
+        A plan that a person gave and that does not hold any more is the person's again.
+        """
+        if (given := journal.state.person_plan) is not None and isinstance(error, PlanRejected):
+            self._ask_person(journal, error, given.plan, given.answer, route_of(journal.state.route))
+            return
         failed = [step for step in journal.state.steps if step.status == status_pb2.STEP_STATUS_FAILED]
         decision = give_up(self._wiring.settings.failure_policy, level=3)
         if not failed or decision.recovery != status_pb2.RECOVERY_REVIEW:
@@ -173,6 +221,7 @@ class PlanOffice:
             registry=self._wiring.registry,
             caller=self._wiring.caller(state),
             avoid=state.avoid,
+            tenant=state.tenant or state.caller,
         )
 
     def _with_finished(self, state: TaskState, asking: Proposal) -> Proposal:
@@ -192,6 +241,25 @@ class PlanOffice:
 
     def _only_asks(self, proposal: Proposal) -> bool:
         return all(asks_caller(self._wiring.registry.find(step.tool)) for step in proposal.plan.steps)
+
+
+def _by_person(state: TaskState, given: ProposedPlan) -> Proposal:
+    reason = given.note or "a person gave the plan"
+    entry = RouteEntry(planner="person", taken=True, reason=reason)
+    return Proposal(
+        plan=given.plan,
+        answer=given.answer,
+        planner="person",
+        origin=given.person,
+        reason=reason,
+        route=(*route_of(state.route), entry),
+    )
+
+
+def _unsure(proposal: Proposal) -> str:
+    needed = next((entry.threshold for entry in proposal.route if entry.planner == proposal.planner), None)
+    limit = f"; {needed:.2f} is needed to run it unasked" if needed is not None else ""
+    return f"the planner {proposal.planner} is {proposal.plan.confidence:.2f} sure of its plan{limit}"
 
 
 def _request(state: TaskState) -> dict[str, object]:

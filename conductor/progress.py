@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from conductor.document import JsonDocument
 from conductor.plan import Plan
-from podium.v1 import blob_pb2, event_pb2, result_pb2, status_pb2
+from podium.v1 import blob_pb2, event_pb2, plan_pb2, result_pb2, status_pb2
 
 FINISHED = frozenset({status_pb2.STEP_STATUS_SUCCEEDED, status_pb2.STEP_STATUS_SKIPPED})
 """Steps whose dependents may start."""
@@ -103,6 +103,19 @@ class StepProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedPlan:
+    """A plan that is not in force: one that nobody is sure enough of, or one that a person gave."""
+
+    plan: Plan
+    answer: int
+    """Index of the step whose output is the answer."""
+    person: str = ""
+    """Who gave it or took it; empty until a person did."""
+    note: str = ""
+    """Why, in that person's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenReview:
     """A case that waits for a person."""
 
@@ -111,6 +124,8 @@ class OpenReview:
     reason: result_pb2.ErrorDetail
     level: int
     since: datetime
+    proposed: ProposedPlan | None = None
+    """The plan that a person is asked about, when one is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +177,8 @@ class TaskState:
     caller: str = ""
     caller_roles: frozenset[str] = frozenset()
     """Roles that the caller had when the task was accepted; empty in logs from before they were recorded."""
+    tenant: str = ""
+    """Whom the caller belongs to; empty in logs from before that was recorded."""
     device_id: str = ""
     payload_kind: str = ""
     payload: JsonDocument | None = None
@@ -175,6 +192,10 @@ class TaskState:
     plan_version: int = 0
     planner: str = ""
     origin: str = ""
+    route: tuple[plan_pb2.PlanRoute, ...] = ()
+    """Every planner that was asked for the plan in force, or for the one that a person is asked about."""
+    person_plan: ProposedPlan | None = None
+    """What a person wants done, until it is in force."""
     plan_reason: str = ""
     plan_warnings: tuple[str, ...] = ()
     answer_step: int = 0

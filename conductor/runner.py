@@ -139,7 +139,9 @@ class _Run:
             uid, proposal = revision
             self._looked_at.add(uid)
             self._set_plan(self._plans.revise(journal, proposal) or self._plan)
-        if self._plan is None or journal.state.ended:
+        # While a person is asked for the plan, nothing of the one in force goes on.
+        asks_person = any(review.step is None for review in journal.state.reviews)
+        if self._plan is None or journal.state.ended or asks_person:
             return []
         launches = await self._start_steps(self._plan)
         if journal.state.ended or journal.state.replan_reason or launches or self._live:

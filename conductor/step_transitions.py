@@ -8,7 +8,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from agents.contract import HandoverBroken
 from conductor.document import JsonDocument
-from conductor.progress import Changes, FailureNote, OpenReview, StepProgress, TaskState
+from conductor.plan import Plan
+from conductor.progress import Changes, FailureNote, OpenReview, ProposedPlan, StepProgress, TaskState
 from podium.errors import CapabilityExpired, DataCorrupt
 from podium.v1 import event_pb2, result_pb2, status_pb2
 
@@ -180,16 +181,35 @@ def review_requested(state: TaskState, event: event_pb2.Event, now: datetime) ->
     """A person was asked about a step, or about the whole task."""
     payload = event.review_requested
     index = event.header.step if event.header.HasField("step") else None
-    review = OpenReview(step=index, reason=payload.reason, level=payload.level, since=now)
+    proposed = _proposed(payload) if payload.HasField("proposed_plan") else None
+    review = OpenReview(step=index, reason=payload.reason, level=payload.level, since=now, proposed=proposed)
     changes: Changes = {
         "reviews": (*state.reviews, review),
         "error": payload.reason,
         "replan_reason": "",
+        "person_plan": None,
     }
+    if proposed is not None:
+        changes["route"] = tuple(payload.route)
     if index is not None:
         waiting = _step(state, event).changed(status=status_pb2.STEP_STATUS_WAITING, device_deadline=None)
         changes |= _with_step(state, waiting)
     return changes
+
+
+_GOES_ON = frozenset({status_pb2.REVIEW_VERDICT_CORRECTED, status_pb2.REVIEW_VERDICT_ACCEPTED})
+
+
+def _proposed(payload: event_pb2.ReviewRequested) -> ProposedPlan:
+    plan = Plan.from_proto(payload.proposed_plan)
+    answer = payload.answer_step if payload.HasField("answer_step") else len(plan.steps) - 1
+    return ProposedPlan(plan=plan, answer=answer)
+
+
+def _given(payload: event_pb2.ReviewResolved) -> ProposedPlan:
+    plan = Plan.from_proto(payload.plan)
+    answer = payload.answer_step if payload.HasField("answer_step") else len(plan.steps) - 1
+    return ProposedPlan(plan=plan, answer=answer, person=payload.reviewer, note=payload.note)
 
 
 def review_resolved(state: TaskState, event: event_pb2.Event, now: datetime) -> Changes:
@@ -200,8 +220,11 @@ def review_resolved(state: TaskState, event: event_pb2.Event, now: datetime) -> 
     if len(remaining) == len(state.reviews):
         return {}  # settled already
     changes: Changes = {"reviews": remaining, "reviews_settled": state.reviews_settled + 1, "error": None}
-    if payload.verdict != status_pb2.REVIEW_VERDICT_CORRECTED:
+    if payload.verdict not in _GOES_ON:
         changes["rejection"] = payload.note or "a person ended the task"
+    elif payload.HasField("plan"):
+        changes["person_plan"] = _given(payload)
+        changes["replan_reason"] = "a person gave the plan"
     elif index is None:
         changes["replan_reason"] = "a person gave the task back"
     else:

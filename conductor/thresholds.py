@@ -105,7 +105,7 @@ def model_thresholds(properties: Mapping[str, str], *, accept_at: float) -> Plan
 
     Args:
         properties: the model's metadata.
-        accept_at: from where on its plans were right in 95 of 100 cases; what counts where the metadata say nothing.
+        accept_at: from where on its plans were right in 95 of 100 cases; counts where the metadata say nothing.
 
     Raises:
         PlanThresholdsInvalid: the metadata hold something else than thresholds.

@@ -23,6 +23,8 @@ def task_view(state: TaskState) -> task_pb2.Task:
         labels=dict(state.labels),
         caller=state.caller,
         trace_id=state.trace_id,
+        planner=state.planner,
+        route=state.route,
     )
     _set_time(task.as_of, state.as_of)
     _set_time(task.create_time, state.create_time)

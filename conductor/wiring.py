@@ -8,6 +8,7 @@ from agents.invocation import Caller, Engine
 from agents.registry import AgentRegistry
 from conductor.anchor import Embedder
 from conductor.bus import EventBus
+from conductor.checked_plan import caller_of
 from conductor.checking import OutputChecker
 from conductor.failure import FailurePolicy
 from conductor.planner import Planner
@@ -59,9 +60,5 @@ class Wiring:
     checker: OutputChecker = field(default_factory=OutputChecker)
 
     def caller(self, state: TaskState) -> Caller:
-        """Whoever handed the task in, with the roles they had then.
-
-        Tasks written before roles were recorded have those of a plain caller.
-        """
-        roles = state.caller_roles or frozenset({"caller"})
-        return Caller(name=state.caller, roles=roles)
+        """Whoever handed the task in, with the roles they had then."""
+        return caller_of(state)

@@ -23,27 +23,28 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from podium.v1 import plan_pb2 as podium_dot_v1_dot_plan__pb2
 from podium.v1 import result_pb2 as podium_dot_v1_dot_result__pb2
 from podium.v1 import status_pb2 as podium_dot_v1_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16podium/v1/review.proto\x12\tpodium.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16podium/v1/result.proto\x1a\x16podium/v1/status.proto\"\xf8\x01\n\x06Review\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x11\n\x04step\x18\x03 \x01(\rH\x00\x88\x01\x01\x12&\n\x06reason\x18\x04 \x01(\x0b\x32\x16.podium.v1.ErrorDetail\x12)\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ninput_json\x18\x06 \x01(\x0c\x12\x1a\n\x12output_schema_json\x18\x07 \x01(\x0c\x12\x1a\n\x12proposed_plan_json\x18\x08 \x01(\x0c\x12\x14\n\x0crequest_json\x18\t \x01(\x0c\x42\x07\n\x05_step\"\'\n\x12ListReviewsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\"9\n\x13ListReviewsResponse\x12\"\n\x07reviews\x18\x01 \x03(\x0b\x32\x11.podium.v1.Review\"\x88\x01\n\x14ResolveReviewRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12)\n\x07verdict\x18\x02 \x01(\x0e\x32\x18.podium.v1.ReviewVerdict\x12\x13\n\x0boutput_json\x18\x03 \x01(\x0c\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x11\n\tplan_json\x18\x05 \x01(\x0c\">\n\x15ResolveReviewResponse\x12%\n\x06status\x18\x01 \x01(\x0e\x32\x15.podium.v1.TaskStatus2\xb1\x01\n\rReviewService\x12L\n\x0bListReviews\x12\x1d.podium.v1.ListReviewsRequest\x1a\x1e.podium.v1.ListReviewsResponse\x12R\n\rResolveReview\x12\x1f.podium.v1.ResolveReviewRequest\x1a .podium.v1.ResolveReviewResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16podium/v1/review.proto\x12\tpodium.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14podium/v1/plan.proto\x1a\x16podium/v1/result.proto\x1a\x16podium/v1/status.proto\"\x9d\x02\n\x06Review\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x11\n\x04step\x18\x03 \x01(\rH\x00\x88\x01\x01\x12&\n\x06reason\x18\x04 \x01(\x0b\x32\x16.podium.v1.ErrorDetail\x12)\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ninput_json\x18\x06 \x01(\x0c\x12\x1a\n\x12output_schema_json\x18\x07 \x01(\x0c\x12\x1a\n\x12proposed_plan_json\x18\x08 \x01(\x0c\x12\x14\n\x0crequest_json\x18\t \x01(\x0c\x12#\n\x05route\x18\n \x03(\x0b\x32\x14.podium.v1.PlanRouteB\x07\n\x05_step\"\'\n\x12ListReviewsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\"9\n\x13ListReviewsResponse\x12\"\n\x07reviews\x18\x01 \x03(\x0b\x32\x11.podium.v1.Review\"\x88\x01\n\x14ResolveReviewRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12)\n\x07verdict\x18\x02 \x01(\x0e\x32\x18.podium.v1.ReviewVerdict\x12\x13\n\x0boutput_json\x18\x03 \x01(\x0c\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x11\n\tplan_json\x18\x05 \x01(\x0c\">\n\x15ResolveReviewResponse\x12%\n\x06status\x18\x01 \x01(\x0e\x32\x15.podium.v1.TaskStatus2\xb1\x01\n\rReviewService\x12L\n\x0bListReviews\x12\x1d.podium.v1.ListReviewsRequest\x1a\x1e.podium.v1.ListReviewsResponse\x12R\n\rResolveReview\x12\x1f.podium.v1.ResolveReviewRequest\x1a .podium.v1.ResolveReviewResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.v1.review_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REVIEW']._serialized_start=119
-  _globals['_REVIEW']._serialized_end=367
-  _globals['_LISTREVIEWSREQUEST']._serialized_start=369
-  _globals['_LISTREVIEWSREQUEST']._serialized_end=408
-  _globals['_LISTREVIEWSRESPONSE']._serialized_start=410
-  _globals['_LISTREVIEWSRESPONSE']._serialized_end=467
-  _globals['_RESOLVEREVIEWREQUEST']._serialized_start=470
-  _globals['_RESOLVEREVIEWREQUEST']._serialized_end=606
-  _globals['_RESOLVEREVIEWRESPONSE']._serialized_start=608
-  _globals['_RESOLVEREVIEWRESPONSE']._serialized_end=670
-  _globals['_REVIEWSERVICE']._serialized_start=673
-  _globals['_REVIEWSERVICE']._serialized_end=850
+  _globals['_REVIEW']._serialized_start=141
+  _globals['_REVIEW']._serialized_end=426
+  _globals['_LISTREVIEWSREQUEST']._serialized_start=428
+  _globals['_LISTREVIEWSREQUEST']._serialized_end=467
+  _globals['_LISTREVIEWSRESPONSE']._serialized_start=469
+  _globals['_LISTREVIEWSRESPONSE']._serialized_end=526
+  _globals['_RESOLVEREVIEWREQUEST']._serialized_start=529
+  _globals['_RESOLVEREVIEWREQUEST']._serialized_end=665
+  _globals['_RESOLVEREVIEWRESPONSE']._serialized_start=667
+  _globals['_RESOLVEREVIEWRESPONSE']._serialized_end=729
+  _globals['_REVIEWSERVICE']._serialized_start=732
+  _globals['_REVIEWSERVICE']._serialized_end=909
 # @@protoc_insertion_point(module_scope)

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from podium.v1 import plan_pb2 as _plan_pb2
 from podium.v1 import result_pb2 as _result_pb2
 from podium.v1 import status_pb2 as _status_pb2
 import builtins as _builtins
@@ -36,6 +37,7 @@ class Review(_message.Message):
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
     PROPOSED_PLAN_JSON_FIELD_NUMBER: _builtins.int
     REQUEST_JSON_FIELD_NUMBER: _builtins.int
+    ROUTE_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     text: _builtins.str
@@ -51,7 +53,7 @@ class Review(_message.Message):
     waits.
     """
     request_json: _builtins.bytes
-    """The normalised request, canonical JSON; empty when a step waits."""
+    """The normalised request, canonical JSON; empty when a step waits. Long texts and lists are cut."""
     @_builtins.property
     def reason(self) -> _result_pb2.ErrorDetail:
         """Why."""
@@ -59,6 +61,10 @@ class Review(_message.Message):
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp:
         """Since when."""
+
+    @_builtins.property
+    def route(self) -> _containers.RepeatedCompositeFieldContainer[_plan_pb2.PlanRoute]:
+        """Every planner that was asked for the plan, in order; empty when a step waits."""
 
     def __init__(
         self,
@@ -72,10 +78,11 @@ class Review(_message.Message):
         output_schema_json: _builtins.bytes = ...,
         proposed_plan_json: _builtins.bytes = ...,
         request_json: _builtins.bytes = ...,
+        route: _abc.Iterable[_plan_pb2.PlanRoute] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "reason", b"reason", "since", b"since", "step", b"step"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "input_json", b"input_json", "output_schema_json", b"output_schema_json", "proposed_plan_json", b"proposed_plan_json", "reason", b"reason", "request_json", b"request_json", "since", b"since", "step", b"step", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "input_json", b"input_json", "output_schema_json", b"output_schema_json", "proposed_plan_json", b"proposed_plan_json", "reason", b"reason", "request_json", b"request_json", "route", b"route", "since", b"since", "step", b"step", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__step: _TypeAlias = _typing.Literal["step"]  # noqa: Y015
     _WhichOneofArgType__step: _TypeAlias = _typing.Literal["_step", b"_step"]  # noqa: Y015
@@ -150,7 +157,7 @@ class ResolveReviewRequest(_message.Message):
     """Why, for the record."""
     plan_json: _builtins.bytes
     """The plan to follow, in its JSON form; "answer_step" beside "steps" is the index of the step that gives the answer,
-    the last one when absent. For a case that asks for a plan, or of level 3.
+    the last one when absent. For a case that asks for a plan.
     """
     def __init__(
         self,
