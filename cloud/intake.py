@@ -94,6 +94,7 @@ class Intake:
             labels=_checked_labels(request.labels),
             caller=principal.caller,
             caller_roles=principal.recorded_roles,
+            tenant=principal.tenant,
         )
         return await self._accept(accepted, open_limit=self._quotas.open_limit(principal))
 
@@ -131,6 +132,7 @@ class Intake:
             expire_time=timestamp_of(now + self._task_limit),
             caller=f"device/{device_id}",
             caller_roles=(CALLER, DEVICE),
+            tenant=f"device/{device_id}",
             device_id=device_id,
             payload_kind=observation.kind,
             payload_json=payload,

@@ -24,6 +24,7 @@ from podium.errors import Conflict, DataCorrupt, InvalidRequest, NotFound, Versi
 from podium.v1 import event_pb2, status_pb2
 
 _ATTEMPTS = 20
+_LIMITS = PlanLimits()
 
 
 class TaskDesk:
@@ -35,7 +36,7 @@ class TaskDesk:
         registry: AgentRegistry,
         clock: Callable[[], datetime],
         *,
-        plan_limits: PlanLimits = PlanLimits(),
+        plan_limits: PlanLimits = _LIMITS,
     ) -> None:
         """Serve the tasks of one bus.
 
@@ -151,7 +152,7 @@ class TaskDesk:
         elif not payload.HasField("plan"):
             raise InvalidRequest(
                 f"task {state.task_id} waits for a plan, and none was given",
-                next_step="Accept the proposed one or give another: podium review resolve ID --accept | --plan FILE.",
+                next_step="Accept the proposed one or give another: podium review resolve ID --accept | --plan F.",
                 field="plan_json",
             )
         plan = Plan.from_proto(payload.plan)

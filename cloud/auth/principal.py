@@ -32,6 +32,8 @@ class Principal:
     """Serial number of a machine's certificate."""
     expire_time: datetime | None = None
     """When the credentials end, and every stream with them; None for none that end."""
+    tenant_claim: str = ""
+    """Whom the token says that the caller belongs to."""
 
     @classmethod
     def local(cls, name: str = LOCAL_NAME) -> Self:
@@ -54,6 +56,11 @@ class Principal:
             serial=serial,
             expire_time=expire_time,
         )
+
+    @property
+    def tenant(self) -> str:
+        """Whom the caller belongs to; they themselves where the credentials say nothing."""
+        return self.tenant_claim or self.caller
 
     @property
     def is_device(self) -> bool:

@@ -127,12 +127,23 @@ class Tokens:
         return cls(key, RevokedTokens.open(data), clock=clock, other=other)
 
     def issue(
-        self, subject: str, roles: Collection[str], *, lifetime: timedelta = DEFAULT_LIFETIME
+        self,
+        subject: str,
+        roles: Collection[str],
+        *,
+        lifetime: timedelta = DEFAULT_LIFETIME,
+        tenant: str = "",
     ) -> tuple[str, datetime]:
         """A token and when it expires. It is not kept: whoever asked is the only one to have it.
 
+        Args:
+            subject: who it is for.
+            roles: what they may do.
+            lifetime: how long it is good.
+            tenant: whom they belong to; they themselves when empty.
+
         Raises:
-            InvalidRequest: a subject, role or lifetime that tokens cannot have.
+            InvalidRequest: a subject, role, lifetime or tenant that tokens cannot have.
         """
         checked_subject(subject)
         unknown = sorted(set(roles) - PERSON_ROLES)
@@ -144,9 +155,15 @@ class Tokens:
             )
         if not timedelta(seconds=1) <= lifetime <= LONGEST_LIFETIME:
             raise InvalidRequest(f"a token lives from 1 s to {LONGEST_LIFETIME.days} days", field="lifetime")
+        if tenant and not _SUBJECT.fullmatch(tenant):
+            raise InvalidRequest(
+                f"{tenant[:100]!r} cannot be a tenant",
+                next_step="Use up to 100 letters, digits and . _ @ + -.",
+                field="tenant",
+            )
         now = self._clock()
         expires = now + lifetime
-        claims = {
+        claims: dict[str, Any] = {
             "iss": ISSUER,
             "aud": ISSUER,
             "sub": subject,
@@ -155,7 +172,7 @@ class Tokens:
             "iat": now.timestamp(),
             "exp": expires.timestamp(),
             "jti": secrets.token_hex(16),
-        }
+        } | ({"tenant": tenant} if tenant else {})
         return jwt.encode({"alg": "ES256"}, claims, self._key, algorithms=_OURS), expires
 
     def revoke(self, subject: str) -> datetime:
@@ -206,7 +223,12 @@ class Tokens:
             raise Unauthenticated("the token is for another server: its audience is not this one")
         expires = _moment(claims, "exp", required=True) or self._clock()
         return Principal(
-            name=subject, roles=roles & PERSON_ROLES, kind="caller", caller=caller, expire_time=expires + LEEWAY
+            name=subject,
+            roles=roles & PERSON_ROLES,
+            kind="caller",
+            caller=caller,
+            expire_time=expires + LEEWAY,
+            tenant_claim=_tenant(claims.get("tenant")),
         )
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:
@@ -261,6 +283,19 @@ def _claimed_issuer(token: str) -> object:
 
 def _usable(foreign_subject: str) -> bool:
     return 0 < len(foreign_subject) <= _MAX_SUBJECT_CHARACTERS and foreign_subject.isprintable()
+
+
+def _tenant(value: object) -> str:
+    """The claim `tenant`; '' when there is none.
+
+    Raises:
+        Unauthenticated: it is no tenant's name.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not _SUBJECT.fullmatch(value):
+        raise Unauthenticated("the token's claim tenant is no name that can be used")
+    return value
 
 
 def _roles(value: object) -> frozenset[str]:

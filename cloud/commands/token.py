@@ -32,6 +32,9 @@ def issue(
     role: Annotated[
         list[str], typer.Option("--role", help="viewer, caller, reviewer, operator, administrator; repeatable.")
     ],
+    tenant: Annotated[
+        str, typer.Option("--tenant", help="Whom they belong to; they themselves if not given.")
+    ] = "",
     lifetime: Annotated[str, typer.Option(help="How long it is good: 30d, 12h, 90m or 45s.")] = "30d",
     output: Annotated[
         Path | None, typer.Option("--output", help="A new file for the token, readable by you alone.")
@@ -45,13 +48,16 @@ def issue(
     """Make a token; it is shown this once and kept nowhere. Needs the role administrator."""
     require_new(output)
     with connected(server, ca, data, token_file) as client:
-        issued = client.issue_token(subject, role, lifetime=length_of_time(lifetime, "lifetime"))
+        issued = client.issue_token(subject, role, tenant=tenant, lifetime=length_of_time(lifetime, "lifetime"))
     if output is not None:
         put(output, issued.token)
     expires = issued.expire_time.ToJsonString()
     if as_json:
         where = {"file": str(output)} if output is not None else {"token": issued.token}
-        emit({"subject": subject, "roles": sorted(set(role)), "expires": expires} | where)
+        emit(
+            {"subject": subject, "roles": sorted(set(role)), "tenant": tenant or subject, "expires": expires}
+            | where
+        )
         return
     say(f"a token for {subject} ({', '.join(sorted(set(role)))}), good until {expires}")
     sys.stdout.write(f"{output if output is not None else issued.token}\n")

@@ -150,8 +150,12 @@ class IdentityService(identity_pb2_grpc.IdentityServiceServicer):
         lifetime = DEFAULT_LIFETIME
         if request.HasField("lifetime"):
             lifetime = checked_duration(request.lifetime, "lifetime", longest=LONGEST_LIFETIME)
-        token, expires = self._tokens.issue(request.subject, request.roles, lifetime=lifetime)
+        token, expires = self._tokens.issue(
+            request.subject, request.roles, lifetime=lifetime, tenant=request.tenant
+        )
         details = {"subject": request.subject, "roles": sorted(request.roles), "expires": expires.isoformat()}
+        if request.tenant:
+            details["tenant"] = request.tenant
         await self._record("token_issued", request.subject, details)
         return identity_pb2.IssueCallerTokenResponse(token=token, expire_time=timestamp_of(expires))
 

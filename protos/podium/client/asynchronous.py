@@ -186,20 +186,34 @@ class AsyncClient(AsyncRegistryCalls, AsyncBlobCalls):
             ).reviews
 
     async def resolve_review(
-        self, task_id: str, verdict: ReviewVerdict, *, output_json: bytes = b"", note: str = ""
+        self,
+        task_id: str,
+        verdict: ReviewVerdict,
+        *,
+        output_json: bytes = b"",
+        plan_json: bytes = b"",
+        note: str = "",
     ) -> TaskStatus:
-        """Settle what waits for a person and return the task's status then."""
+        """Settle what waits for a person and return the task's status then.
+
+        Args:
+            task_id: The task.
+            verdict: How.
+            output_json: The step's output, where a step waits.
+            plan_json: The plan to follow, where a plan is asked for and the proposed one is not accepted.
+            note: Why, for the record.
+        """
         request = review_pb2.ResolveReviewRequest(
-            task_id=task_id, verdict=verdict, output_json=output_json, note=note
+            task_id=task_id, verdict=verdict, output_json=output_json, plan_json=plan_json, note=note
         )
         with typed_errors(self._address):
             return (await self._reviews.ResolveReview(request, timeout=self._deadline_s)).status
 
     async def issue_token(
-        self, subject: str, roles: Sequence[str], *, lifetime: timedelta | None = None
+        self, subject: str, roles: Sequence[str], *, lifetime: timedelta | None = None, tenant: str = ""
     ) -> identity_pb2.IssueCallerTokenResponse:
         """A bearer token for a person or an application; needs the role administrator."""
-        request = token_request(subject, roles, lifetime)
+        request = token_request(subject, roles, lifetime, tenant)
         with typed_errors(self._address):
             return await self._identities.IssueCallerToken(request, timeout=self._deadline_s)
 

@@ -82,10 +82,10 @@ def submit_request(
 
 
 def token_request(
-    subject: str, roles: Sequence[str], lifetime: timedelta | None
+    subject: str, roles: Sequence[str], lifetime: timedelta | None, tenant: str
 ) -> identity_pb2.IssueCallerTokenRequest:
     """The request for a caller's token; without `lifetime` the server's default."""
-    request = identity_pb2.IssueCallerTokenRequest(subject=subject, roles=roles)
+    request = identity_pb2.IssueCallerTokenRequest(subject=subject, roles=roles, tenant=tenant)
     if lifetime is not None:
         request.lifetime.FromTimedelta(lifetime)
     return request
