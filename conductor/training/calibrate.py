@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +93,22 @@ class Observer:
     """Plans examples and notes what was right."""
 
     def __init__(
-        self, parts: PartRunner, tokens: Tokens, *, foreign: Callable[[str], Floats] = multilingual_memory
+        self,
+        parts: PartRunner,
+        tokens: Tokens,
+        *,
+        fills: bool = True,
+        foreign: Callable[[str], Floats] = multilingual_memory,
     ) -> None:
-        """Use the model `parts`; `foreign` reads requests that the English encoder cannot."""
+        """Begin with nothing seen.
+
+        Args:
+            parts: the model.
+            tokens: the vocabulary.
+            fills: whether the model has the parts of the filler.
+            foreign: reads requests that the English encoder cannot.
+        """
+        self._fills = fills
         self._parts = parts
         self._tokens = tokens
         self._foreign = foreign
@@ -130,7 +143,7 @@ class Observer:
         """
         cards = {card.name: card for card in reversed(example.tools)}
         steps = [cards[step.tool] for step in example.steps]
-        if not any(card.inputs for card in steps):
+        if not self._fills or not any(card.inputs for card in steps):
             return
         reading: Reading = read(self._parts, self._tokens, example.request)
         for gold, found in zip(
@@ -175,38 +188,35 @@ def fitted(seen: Observations, config: CalibrationConfig) -> tuple[Confidence, d
     Raises:
         ValueError: there is too little to fit on.
     """
-    plan, step, argument = (
-        _fit(names, observed, config)
-        for names, observed in (
-            (PLAN_FEATURES, seen.plans),
-            (STEP_FEATURES, seen.steps),
-            (ARGUMENT_FEATURES, seen.arguments),
+    fits = {
+        name: fit(features, decided.features, decided.right, decided.groups, seed=config.seed)
+        for name, features, decided in (
+            ("plan", PLAN_FEATURES, seen.plans),
+            ("step", STEP_FEATURES, seen.steps),
+            ("argument", ARGUMENT_FEATURES, seen.arguments),
         )
-    )
+        if decided.right
+    }
+    plan = fits["plan"]
     found = Judged(confidence=plan.left_out, right=np.array(seen.plans.right))
     accept_at = threshold_for(found, config.precision + config.reserve)
-    confidence = Confidence(
-        plan=plan.regression, step=step.regression, argument=argument.regression, accept_at=accept_at
+    confidence = replace(
+        Confidence.uncalibrated(),
+        **{name: one.regression for name, one in fits.items()},
+        accept_at=accept_at,
     )
-    report = {
-        name: _report(one, observed)
-        for name, one, observed in (
-            ("plan", plan, seen.plans),
-            ("step", step, seen.steps),
-            ("argument", argument, seen.arguments),
-        )
+    report: dict[str, Any] = {
+        name: _report(fits[name], decided)
+        for name, decided in (("plan", seen.plans), ("step", seen.steps), ("argument", seen.arguments))
+        if name in fits
     }
     return confidence, report | {"accepted": accepted_at(found, accept_at).to_json()}
 
 
-def _fit(names: Sequence[str], observed: Observed, config: CalibrationConfig) -> Fit:
-    return fit(names, observed.features, observed.right, observed.groups, seed=config.seed)
-
-
-def _report(one: Fit, observed: Observed) -> dict[str, Any]:
-    found = Judged(confidence=one.left_out, right=np.array(observed.right))
+def _report(one: Fit, decided: Observed) -> dict[str, Any]:
+    found = Judged(confidence=one.left_out, right=np.array(decided.right))
     return {
-        "decisions": len(observed.right),
+        "decisions": len(decided.right),
         "right": round(float(found.right.mean()), 4),
         "calibration_error": round(calibration_error(found), 4),
         "strength": one.strength,
@@ -245,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m conductor.training.calibrate", description=__doc__)
     parser.add_argument("--selector", type=Path, required=True, help="weights of train_selector, without select")
-    parser.add_argument("--filler", type=Path, required=True, help="weights of train_filler, without select")
+    parser.add_argument("--filler", type=Path, help="weights of train_filler, without select; none: no arguments")
     parser.add_argument("--data", type=Path, help="folder of the data sets; PODIUM_PLANNING_DATA by default")
     parser.add_argument("--out", type=Path, required=True, help="JSON for `export --confidence`")
     given = parser.parse_args(arguments)
@@ -255,7 +265,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         parts = TorchParts(planner_parts(given.selector, given.filler))
         config = CalibrationConfig()
-        seen = observed(Observer(parts, Tokens()), given.data or data_folder(), config)
+        observer = Observer(parts, Tokens(), fills=given.filler is not None)
+        seen = observed(observer, given.data or data_folder(), config)
         confidence, report = fitted(seen, config)
     except PodiumError as error:
         fail(error, as_json=False)
