@@ -12,6 +12,7 @@ from safetensors.torch import load
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
+from conductor.training.rounding import round_weights
 from tools.models.pinned import committed_models
 
 SHARED_LAYERS = 3
@@ -34,6 +35,8 @@ class Bottom(nn.Module):
         model = _minilm()
         self.embeddings = model.embeddings
         self.layers = nn.ModuleList(list(model.encoder.layer)[:SHARED_LAYERS])
+        # As the shipped file stores them: what is trained on top reads the very states that it will read there.
+        round_weights(self)
         self.requires_grad_(False)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:

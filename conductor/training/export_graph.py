@@ -1,6 +1,6 @@
 """Merges the exported graphs of parts into one: named apart, equal constants kept once, weights stored small.
 
-Weights of `int8` are stored by blocks of 32 along the axis that is summed over, each block with a scale of its
+Weights of `int8` are stored by blocks of 16 along the axis that is summed over, each block with a scale of its
 own, and `fp16` as halves. Both become floats again when the file is loaded (the runtime folds constants), so the
 model computes in floats and only the rounding of weights tells it from torch. Tables that are looked up
 (embeddings) have one scale a row and stay small in memory: only the rows that were looked up become floats.
@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from conductor.training.parts import Part
+from conductor.training.rounding import SMALLEST, block_shape, rounded
 
-BLOCK = 32
-"""Weights that share a scale."""
-_SMALLEST = 4_096
-"""Elements of the smallest matrix that is stored small."""
 _OPSET = 17
 _IR_VERSION = 8
 
@@ -91,11 +88,7 @@ class Merged:
         return name
 
     def _keep_blocks(self, name: str, value: NDArray[np.float32], axis: int) -> None:
-        length = value.shape[axis]
-        size = BLOCK if length % BLOCK == 0 else length
-        shape = (*value.shape[:axis], length // size, size, *value.shape[axis + 1 :])
-        blocks = value.reshape(shape)
-        codes, scales = rounded(blocks, axis + 1)
+        codes, scales = rounded(value.reshape(block_shape(value.shape, axis)), axis + 1)
         self._keep(f"{name}.codes", codes)
         self._keep(f"{name}.scales", scales)
         self._keep(f"{name}.shape", np.array(value.shape, dtype=np.int64))
@@ -140,17 +133,9 @@ class Merged:
         self.nodes.append(node)
 
 
-def rounded(blocks: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
-    """Codes in -127..127 and the scale of each block along `axis`; code times scale is about the value."""
-    scales = np.abs(blocks).max(axis=axis, keepdims=True) / 127.0
-    halves = np.maximum(scales, 1e-7).astype(np.float16)
-    codes = np.clip(np.rint(blocks / halves.astype(np.float32)), -127, 127).astype(np.int8)
-    return codes, halves
-
-
 def _summed_axis(value: NDArray[np.generic], uses: Sequence[tuple[str, int]]) -> int | None:
     """The axis of a weight along which blocks share a scale; None for what is stored as it is."""
-    if value.dtype != np.float32 or value.ndim < 2 or value.size < _SMALLEST or not uses:
+    if value.dtype != np.float32 or value.ndim < 2 or value.size < SMALLEST or not uses:
         return None
     kinds = set(uses)
     if kinds == {("Gather", 0)} and value.ndim == 2:
