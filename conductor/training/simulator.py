@@ -69,7 +69,7 @@ class Trajectory:
     outcomes: tuple[Outcome, ...]
     """Of all plans so far; a tool that was asked again has its last verdict."""
     kind: str
-    """What went wrong, for figures by kind: one of `CHANGES`, or the verdict of the fault and what is beside it."""
+    """What went wrong, for figures by kind: one of `CHANGES`, or the verdict of the fault and what there is."""
     faults: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Tools that fail in this world, whether or not they were met."""
     complete: bool = True
@@ -248,7 +248,7 @@ def simulate(
     change = _pick(choices, chance)
     if faulty and chance.random() >= odds.changed_too:
         change = "right"
-    world, picked = _world(example, gold, names, faulty, chance, odds)
+    world = _world(example, gold, names, faulty, chance, odds)
     others = sorted(names - set(gold))
     likest = [name for name in near if name in names and name not in gold]
     if change == "mistake":
@@ -272,7 +272,7 @@ def simulate(
         example=replace(example, tools=world.tools, steps=target),
         plan=plan,
         outcomes=outcomes,
-        kind=_kind(change, picked, world, outcomes, names_missing),
+        kind=_kind(change, world, outcomes, names_missing),
         faults=world.faults,
         complete=complete,
     )
@@ -280,8 +280,7 @@ def simulate(
 
 def _world(
     example: Example, gold: Sequence[str], names: set[str], faulty: bool, chance: random.Random, odds: Odds
-) -> tuple[World, tuple[str, ...]]:
-    """A world, and the tools that fail in it."""
+) -> World:
     distinct = list(dict.fromkeys(gold))
     count = min(len(distinct), 1 + (chance.random() < odds.second)) if faulty else 0
     picked = tuple(chance.sample(distinct, count))
@@ -297,7 +296,7 @@ def _world(
             tools.append(other)
     if stands_in:
         chance.shuffle(tools)
-    return World(tools=tuple(tools), faults=faults, stands_in=stands_in), picked
+    return World(tools=tuple(tools), faults=faults, stands_in=stands_in)
 
 
 def _exchanged(world: World, plan: tuple[str, ...]) -> tuple[World, tuple[str, ...]]:
@@ -306,12 +305,10 @@ def _exchanged(world: World, plan: tuple[str, ...]) -> tuple[World, tuple[str, .
     return replace(world, faults=faults), tuple(pairs.get(tool, tool) for tool in plan)
 
 
-def _kind(
-    change: str, picked: tuple[str, ...], world: World, outcomes: Sequence[Outcome], names_missing: bool
-) -> str:
+def _kind(change: str, world: World, outcomes: Sequence[Outcome], names_missing: bool) -> str:
     met = next((outcome for outcome in outcomes if world.faults.get(outcome.tool) == outcome.verdict), None)
     if met is not None:
-        paired = any(tool in world.stands_in for tool in picked)
+        paired = met.tool in world.stands_in or met.tool in world.stands_in.values()
         return f"{met.verdict}, {'another tool does it' if paired else 'nothing else does it'}"
     if change in ("drop", "mistake") and names_missing and any(o.verdict == MISSING for o in outcomes):
         return f"{change}, named"
