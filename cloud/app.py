@@ -37,6 +37,7 @@ from cloud.inbox import SqliteInbox
 from cloud.intake import Intake
 from cloud.lock import DataLock
 from cloud.machines import Machines
+from cloud.planners import ServedPlanner, planner_serving
 from cloud.registering import Registrar, trial_settings
 from cloud.registrations import REGISTRATIONS, Registrations
 from cloud.reports import ReportingRunner
@@ -155,6 +156,9 @@ class App:
         recording = ArtefactAudit(artefacts, audit_log)
         recording.start()
         self._exits.push_async_callback(recording.close)
+        planners = ServedPlanner.open(settings, specialists, artefacts)
+        self._exits.callback(planners.close)
+        await planners.require(settings)
         desk = TaskDesk(bus, specialists.registry, clock)
         intake = Intake(
             desk,
@@ -184,7 +188,7 @@ class App:
             bus=bus,
             registry=specialists.registry,
             engines=engines,
-            planner=specialists.planner,
+            planner=planners.planner,
             clock=clock,
             normalise=specialists.normalise,
             device_online=hub.online,
@@ -263,6 +267,8 @@ class App:
             )
             self._exits.callback(announced.unlink, missing_ok=True)
         self._warm(python, onnx, specialists)
+        looking = asyncio.create_task(planner_serving(health_service, planners))
+        self._exits.callback(looking.cancel)
 
     def _warm(self, python: PythonEngine, onnx: OnnxEngine, specialists: Specialists) -> None:
         """Import functions and load models now that the server answers, so that no first caller waits for them."""

@@ -19,6 +19,7 @@ from pydantic import (
 
 from agents.allowed_hosts import AllowedHosts
 from agents.foreign_code import ForeignPolicy
+from cloud.plan_settings import PlannerName, PlanThresholdsByTenant
 from podium.errors import InvalidRequest
 from podium.link import is_loopback
 
@@ -64,6 +65,15 @@ class Settings(BaseModel):
     )
     enrolment_token_hours: float = Field(24, gt=0, le=8760, description="how long an enrolment token is good")
     packs: Path | None = Field(None, description="folder of packs; those that ship with Podium when unset")
+    planner: PlannerName = Field(
+        "hybrid",
+        description="who plans: hybrid (rules, then the trained planner), rules or policy (trained) alone",
+    )
+    plan_thresholds: PlanThresholdsByTenant = Field(
+        default_factory=dict,
+        description="how sure plans must be, a table per tenant, `default` for the others: run, ask_person, rules, "
+        "each in [0, 1]; what is not set is the trained planner's own",
+    )
     workers: int = Field(1, ge=1, le=64, description="workers in this process")
     tasks_per_worker: int = Field(8, ge=1, le=1000, description="tasks a worker runs at once")
     agent_threads: int = Field(4, ge=1, le=256, description="threads that run agents")

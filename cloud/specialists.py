@@ -6,7 +6,6 @@ from pathlib import Path
 from agents.pack import Pack, build_registry, load_packs
 from agents.registry import AgentRegistry
 from agents.understanding import Understanding
-from conductor.planner import Planner
 from conductor.rules_planner import RulesPlanner
 
 
@@ -16,7 +15,8 @@ class Specialists:
 
     packs: tuple[Pack, ...]
     registry: AgentRegistry
-    planner: Planner
+    planner: RulesPlanner
+    """The rules of the packs; `cloud.planners` puts the trained planner beside it."""
     normalise: Understanding
 
 
