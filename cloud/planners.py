@@ -1,8 +1,8 @@
 """Which planner a server or a command uses, put together out of the rules of packs and the trained planner.
 
-A server whose trained planner is missing or refused starts all the same and plans by rules. It says so in its log,
-in the health service under `podium.planner`, and in the route of every plan that the trained planner was asked for.
-Only a server that was told to use the trained planner alone does not start without it.
+A server whose trained planner is missing or refused starts all the same and plans by rules. It says so in its
+log, in the health service under `podium.planner`, and in the route of every plan that it was asked for. Only a
+server that was told to use the trained planner alone does not start without it.
 """
 
 import asyncio

@@ -67,12 +67,12 @@ class Settings(BaseModel):
     packs: Path | None = Field(None, description="folder of packs; those that ship with Podium when unset")
     planner: PlannerName = Field(
         "hybrid",
-        description="who plans: hybrid (rules, then the trained planner), rules or policy (trained) alone",
+        description="who plans: hybrid (rules, then the trained planner), or rules or policy alone",
     )
     plan_thresholds: PlanThresholdsByTenant = Field(
         default_factory=dict,
-        description="how sure plans must be, a table per tenant, `default` for the others: run, ask_person, rules, "
-        "each in [0, 1]; what is not set is the trained planner's own",
+        description="how sure plans must be, a table per tenant, `default` for the others: run, ask_person, "
+        "rules, each in [0, 1]; what is not set is the trained planner's own",
     )
     workers: int = Field(1, ge=1, le=64, description="workers in this process")
     tasks_per_worker: int = Field(8, ge=1, le=1000, description="tasks a worker runs at once")

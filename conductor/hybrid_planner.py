@@ -151,30 +151,30 @@ def _decided(situation: Situation, rules: _Said, policy: _Said, limits: PlanThre
 
 
 def _question(situation: Situation, rules: _Said, policy: _Said, limits: PlanThresholds) -> Proposal:
-    """The caller is asked: by the planner that knows best what is open."""
+    """The caller is asked: by the planner that knows best what is open.
+
+    Raises:
+        NoPlan: what the caller could say would not help, or nobody can ask.
+    """
     # Words that were not understood are what a caller can put right; only the rules' question names them.
     named = rules.question if mentions(situation.request) else None
     asking = named or policy.question or rules.question
-    asked_by_rules, asked_by_policy = (asking is not None and asking is said.question for said in (rules, policy))
+    by_rules, by_policy = (asking is not None and asking is said.question for said in (rules, policy))
     route = (
-        rules.entry(taken=asked_by_rules, reason=_why_not(rules), threshold=_if_planned(rules, limits.rules)),
-        policy.entry(
-            taken=asked_by_policy, reason=_why_not(policy), threshold=_if_planned(policy, limits.ask_person)
-        ),
+        rules.entry(taken=by_rules, reason=_why_not(rules), threshold=_if_planned(rules, limits.rules)),
+        policy.entry(taken=by_policy, reason=_why_not(policy), threshold=_if_planned(policy, limits.ask_person)),
     )
+    reason = "no planner is sure of a plan for this request"
+    if rules.error is not None:
+        # Its rules fit and their agents failed, or nobody can ask.
+        evidence = [entry.words for entry in route]
+        raise NoPlan(rules.error.message, evidence=evidence, next_step=rules.error.next_step)
     if asking is None:
-        asking = clarify_plan(
-            situation.registry,
-            situation.request,
-            reason="no planner is sure of a plan",
-            about=(),
-            planner="conductor",
-        )
+        registry, request = situation.registry, situation.request
+        asking = clarify_plan(registry, request, reason=reason, about=(), planner="conductor")
     if asking is None or {step.tool for step in asking.plan.steps} & situation.avoid:
-        raise NoPlan(
-            "no planner is sure of a plan for this request, and no agent is on duty that could ask the caller",
-            evidence=[entry.words for entry in route],
-        )
+        message = f"{reason}, and no agent is on duty that could ask the caller"
+        raise NoPlan(message, evidence=[entry.words for entry in route])
     return _routed(asking, *route)
 
 

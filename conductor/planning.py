@@ -10,6 +10,7 @@ from conductor.failure import give_up
 from conductor.finishing import Finisher
 from conductor.journal import Journal
 from conductor.keeping import kept_steps, may_be_kept
+from conductor.past import past_steps
 from conductor.plan import Argument, Plan, Step, StepRef
 from conductor.planner import FinishedStep, Proposal, Situation
 from conductor.progress import ProposedPlan, StepProgress, TaskState
@@ -36,12 +37,11 @@ class PlanOffice:
         try:
             with span("podium.plan") as planning:
                 self._normalise(journal)
-                proposal = await self._propose(journal.state)
-                planning.set("podium.planner", proposal.planner)
-                if proposal.for_person:
-                    proposal = self._for_person(journal, proposal)
-                    if proposal is None:
-                        return None
+                proposed = await self._propose(journal.state)
+                planning.set("podium.planner", proposed.planner)
+                proposal = self._for_person(journal, proposed) if proposed.for_person else proposed
+                if proposal is None:
+                    return None
                 adopted = self._adopt(journal, proposal, reason)
                 planning.set("podium.plan.version", journal.state.plan_version)
                 planning.set("podium.steps", len(adopted.plan.steps))
@@ -222,6 +222,7 @@ class PlanOffice:
             caller=self._wiring.caller(state),
             avoid=state.avoid,
             tenant=state.tenant or state.caller,
+            previous=past_steps(state),
         )
 
     def _with_finished(self, state: TaskState, asking: Proposal) -> Proposal:
