@@ -58,6 +58,33 @@ class Accepted:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Believed:
+    """Whether confidence can be believed, in a few numbers."""
+
+    calibration_error: float
+    error_by_chance: float
+    accepted: Accepted
+    """At the lowest threshold, looked for in these very requests, at which 95 % of the accepted are right."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers by name."""
+        return {
+            "calibration_error": round(self.calibration_error, 4),
+            "error_by_chance": round(self.error_by_chance, 4),
+            "accepted": self.accepted.to_json(),
+        }
+
+
+def believed(found: Judged, *, precision: float = 0.95) -> Believed:
+    """The few numbers."""
+    return Believed(
+        calibration_error=calibration_error(found),
+        error_by_chance=error_by_chance(found),
+        accepted=accepted_at(found, threshold_for(found, precision)),
+    )
+
+
 def judged(gold: Sequence[GoldRow], predictions: Mapping[str, Prediction]) -> Judged:
     """Confidence and whether the set of tools is right; a missing prediction is wrong with confidence 0."""
     confidence, right = [], []

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conductor.evaluation.calibration import Believed, believed, judged
 from conductor.evaluation.intervals import RESAMPLES, SEED, Interval, differences, intervals
 from conductor.evaluation.rows import GoldRow, Predictions, read_gold, read_predictions
 from conductor.evaluation.scoring import Mode, Scores, score
@@ -35,6 +36,8 @@ class Row:
     repeated: int
     unknown: int
     """Predictions about requests that have no gold; they do not count."""
+    confidence: Believed | None = None
+    """Where every usable prediction says how sure it is."""
     ahead: Mapping[str, Interval] | None = None
     """For a baseline: how far the judged predictions are ahead of it."""
 
@@ -48,6 +51,7 @@ class Row:
             "repeated": self.repeated,
             "unknown": self.unknown,
             **self.shape.to_json(),
+            "confidence": None if self.confidence is None else self.confidence.to_json(),
         }
         if self.ahead is not None:
             written["ahead"] = {name: value.to_json() for name, value in self.ahead.items()}
@@ -168,10 +172,12 @@ def _row(
 ) -> Row:
     ids = [row.id for row in right]
     known = set(ids)
+    sure = all(plan.confidence is not None for plan in found.by_id.values())
     return Row(
         name=name,
         figures=figures,
         shape=shape(found.by_id, ids),
+        confidence=believed(judged(right, found.by_id)) if sure else None,
         missing=sum(key not in found.by_id for key in ids),
         invalid=found.invalid,
         repeated=found.repeated,

@@ -46,6 +46,7 @@ def test_one_object_for_programs_and_a_missed_mark_is_no_success(files: tuple[st
     assert reached.status == 0
     assert reached.json["ok"] is True
     assert reached.json["predictions"]["figures"]["exact"]["value"] == 50.0
+    assert reached.json["predictions"]["confidence"]["accepted"]["precision"] == 100.0
     missed = podium(*arguments, "--mark", "exact=50", "--mark", "tool_f1=99")
     assert missed.status == 1
     assert missed.json["missed"] == ["tool_f1 66.7 is below 99"]

@@ -192,7 +192,20 @@ def test_a_report_judges_only_the_predictions(tmp_path: Path) -> None:
     written = report.to_json()
     assert (written["predictions"]["missing"], written["predictions"]["unknown"]) == (1, 1)
     assert written["baselines"][0]["ahead"]["acc"]["value"] == -50.0
+    assert written["predictions"]["confidence"] is None
     json.dumps(written, allow_nan=False)
+
+
+def test_confidence_is_judged_where_every_prediction_carries_it(tmp_path: Path) -> None:
+    gold = _file(tmp_path / "gold.jsonl", [RIGHT | {"id": at} for at in range(20)])
+    wrong = {"steps": [{"tool": "find"}]}
+    rows = [(RIGHT if at < 16 else wrong) | {"id": at, "confidence": 0.8 - at / 100} for at in range(20)]
+    ours = _file(tmp_path / "ours.jsonl", rows)
+    found = (
+        evaluate(mode="mean", gold=gold, predictions=ours, baselines={}, marks={}).rows[0].to_json()["confidence"]
+    )
+    assert found["accepted"] == {"threshold": 0.65, "coverage": 80.0, "precision": 100.0}
+    assert 0 < found["calibration_error"] < 0.6
 
 
 @pytest.mark.parametrize("written", ["node_f1", "=5", "node_f1=", "node_f1=x", "node_f1=101", "node_f1=nan"])
