@@ -11,6 +11,18 @@ from conductor.route import RouteEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastStep:
+    """A step of an earlier plan of the same task, and what became of it."""
+
+    agent: str
+    """Who did it or failed to."""
+    verdict: str
+    """ok, failed, unavailable (was not to be had) or irrelevant (brought nothing of use)."""
+    result: str = ""
+    """The code of the error; empty for a step that succeeded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """What a planner may look at."""
 
@@ -22,6 +34,8 @@ class Situation:
     """Agents that failed a step for good; a new plan must do without them."""
     tenant: str = ""
     """Whom the caller belongs to; thresholds may differ by tenant."""
+    previous: tuple[PastStep, ...] = ()
+    """The settled steps of the plans that the task has had; empty for its first plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
