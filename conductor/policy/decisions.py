@@ -1,0 +1,85 @@
+"""The decisions that a plan is made of, one after another: the seam for reinforcement learning.
+
+A decision is a state (the request, what there is to choose from, what became of earlier plans, the tools chosen
+so far), an action (the next tool, or STOP) and the log-probability that the model gave it. A trainer computes the same
+log-probability again with its own weights (`conductor.training.selector.sequence_log_probabilities`).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conductor.policy.selecting import Extra, Hypothesis
+from conductor.policy.selecting_index import ToolIndex
+
+STOP = None
+"""The action that ends a plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One choice of the model."""
+
+    request: str
+    """The text that was read."""
+    tools: tuple[str, ...]
+    """Keys (`ToolCard.key`) of everything that could be chosen; states of one request share the tuple."""
+    feedback: tuple[tuple[str, str], ...]
+    """(key, verdict) of the steps of earlier plans."""
+    chosen: tuple[str, ...]
+    """Keys of the tools chosen before this decision, in order."""
+    action: str | None
+    """Key of the tool that was chosen, or STOP."""
+    log_probability: float
+    """Natural logarithm, at most 0."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The decision as a row of a file; the registry is left out, the tools' keys are enough to find it."""
+        return {
+            "request": self.request,
+            "feedback": [{"tool": tool, "verdict": verdict} for tool, verdict in self.feedback],
+            "chosen": list(self.chosen),
+            "action": self.action,
+            "log_probability": self.log_probability,
+        }
+
+
+def decisions_of(request: str, index: ToolIndex, hypothesis: Hypothesis, extra: Extra) -> tuple[Decision, ...]:
+    """The decisions that made `hypothesis`, STOP at the end.
+
+    Args:
+        request: The text that was read.
+        index: What there was to choose from.
+        hypothesis: What was chosen.
+        extra: What the model was told besides.
+    """
+    keys = tuple(card.key for card in index.cards)
+    actions: Sequence[str | None] = (*(keys[at] for at in hypothesis.tools), STOP)
+    told = tuple((keys[item.tool], item.verdict) for item in extra.feedback)
+    return tuple(
+        Decision(
+            request=request,
+            tools=keys,
+            feedback=told,
+            chosen=tuple(keys[place] for place in hypothesis.tools[:at]),
+            action=action,
+            log_probability=log_probability,
+        )
+        for at, (action, log_probability) in enumerate(
+            zip(actions, hypothesis.step_log_probabilities, strict=True)
+        )
+    )
+
+
+def decision_lines(decisions: Sequence[Decision], *, plan: str | int) -> str:
+    """JSON lines of the decisions of one plan; `plan` and the place in it come first in each.
+
+    Args:
+        decisions: As `decisions_of` gives them.
+        plan: Id of the request in its batch.
+    """
+    rows: list[Mapping[str, Any]] = [
+        {"plan": plan, "at": at, **decision.to_json()} for at, decision in enumerate(decisions)
+    ]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
