@@ -16,6 +16,7 @@ from conductor.policy.reading import Reading, read
 from conductor.policy.selecting import NOTHING, Extra, Hypothesis, Selector
 from conductor.policy.selecting_index import ToolIndex
 from conductor.policy.tokens import Tokens
+from tools.onnx.memory import give_back
 
 Links = frozenset[tuple[str, str]]
 """Names of tools of which the second may follow the first."""
@@ -100,6 +101,7 @@ class Drafter:
         """
         self.index(cards)
         self._filler.index([card for card in cards if card.inputs])
+        give_back()
 
     def consider(
         self, request: str, index: ToolIndex, *, links: Links | None = None, extra: Extra = NOTHING

@@ -16,6 +16,7 @@ from tools.models.pinned import PinnedModels, committed_models
 from tools.models.verified import VerifiedContent
 from tools.onnx.errors import OnnxError
 from tools.onnx.header import OnnxHeaderError, read_properties
+from tools.onnx.memory import give_back
 from tools.onnx.model import OnnxModel
 
 COMMITTED = "podium-planner"
@@ -55,7 +56,7 @@ class PlannerModel:
         Raises:
             PlannerModelInvalid: it is no planner.
         """
-        self._content: VerifiedContent = content
+        self._content: VerifiedContent | None = content
         self._threads = threads
         self._loaded: dict[str, OnnxModel] = {}
         self._loading = threading.Lock()
@@ -104,17 +105,21 @@ class PlannerModel:
         return {name: found[output] for name, output in known.outputs.items()}
 
     def load(self) -> None:
-        """Load every part now, so that no request waits for it.
+        """Load every part now, so that no request waits for it, and let go of the file.
 
         Raises:
             OnnxLoadError: one does not load.
         """
         for name, part in self._parts.items():
             self._load(name, part)
+        self._content = None
+        give_back()
 
     def _load(self, name: str, part: _Part) -> OnnxModel:
         with self._loading:
             if name not in self._loaded:
+                if self._content is None:
+                    raise PlannerModelInvalid(f"part {name!r} was not there when the planner was loaded")
                 outputs = tuple(part.outputs.values())
                 self._loaded[name] = OnnxModel.part_of(self._content, outputs, threads=self._threads)
             return self._loaded[name]

@@ -24,4 +24,7 @@ def open_session(data: bytes, *, threads: int) -> Any:
     options.enable_cpu_mem_arena = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    # It keeps the file to make itself again with other providers, which never happens here.
+    session._model_bytes = None
+    return session

@@ -42,25 +42,32 @@ def subgraph(data: bytes, outputs: Sequence[str], *, name: str) -> bytes:
     """
     budget = Budget()
     parts = _Parts()
-    head: list[bytes] = []
+    pieces: list[bytes | memoryview] = []
     for number, kind, value in fields(memoryview(data), name=name, budget=budget):
         if number == _GRAPH and isinstance(value, memoryview):
             _read(value, parts, name, budget)
         elif kind in (VARINT, LENGTH):
-            head.append(_field(number, value))
-    nodes, values = _leading_to(outputs, parts, name, budget)
+            pieces += _field(number, value)
     missing = [output for output in outputs if output not in parts.outputs]
     if missing:
         raise OnnxHeaderError(f"{name} has no output {', '.join(missing)}")
-    graph = [_field(number, value) for number, value in parts.rest]
-    graph += [_field(_NODE, parts.nodes[place]) for place in sorted(nodes)]
+    nodes, values = _leading_to(outputs, parts, name, budget)
     given = {value for value in values if value in parts.inputs}
-    graph += [
-        _field(_CONSTANT, parts.constants[value]) for value in sorted(values - given) if value in parts.constants
-    ]
-    graph += [_field(_INPUT, parts.inputs[value]) for value in sorted(given)]
-    graph += [_field(_OUTPUT, parts.outputs[output]) for output in outputs]
-    return b"".join([*head, _field(_GRAPH, memoryview(b"".join(graph)))])
+    kept = [value for value in sorted(values - given) if value in parts.constants]
+    # Pieces of the file until the very end: weights are copied once.
+    graph: list[bytes | memoryview] = []
+    for number, value in parts.rest:
+        graph += _field(number, value)
+    for place in sorted(nodes):
+        graph += _field(_NODE, parts.nodes[place])
+    for constant in kept:
+        graph += _field(_CONSTANT, parts.constants[constant])
+    for item in sorted(given):
+        graph += _field(_INPUT, parts.inputs[item])
+    for output in outputs:
+        graph += _field(_OUTPUT, parts.outputs[output])
+    length = sum(map(len, graph))
+    return b"".join([*pieces, _varint(_GRAPH << 3 | LENGTH), _varint(length), *graph])
 
 
 def _read(graph: memoryview, parts: _Parts, name: str, budget: Budget) -> None:
@@ -103,10 +110,10 @@ def _names(message: memoryview, number: int, name: str, budget: Budget) -> Itera
             yield text(value)
 
 
-def _field(number: int, value: int | memoryview) -> bytes:
+def _field(number: int, value: int | memoryview) -> tuple[bytes | memoryview, ...]:
     if isinstance(value, int):
-        return _varint(number << 3 | VARINT) + _varint(value)
-    return _varint(number << 3 | LENGTH) + _varint(len(value)) + bytes(value)
+        return _varint(number << 3 | VARINT), _varint(value)
+    return _varint(number << 3 | LENGTH), _varint(len(value)), value
 
 
 def _varint(value: int) -> bytes:
