@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,11 +28,11 @@ from conductor.policy.confidence import (
     plan_features,
     step_features,
 )
-from conductor.policy.filling import Filled, Filler
+from conductor.policy.filling import Filled, FilledStep, Filler
 from conductor.policy.multilingual import multilingual_memory, reads_english
 from conductor.policy.parts import Floats, PartRunner
-from conductor.policy.reading import Reading, read
-from conductor.policy.selecting import NOTHING, Extra, Selector
+from conductor.policy.reading import read
+from conductor.policy.selecting import NOTHING, Extra, Hypothesis, Selector
 from conductor.policy.tokens import Tokens
 from conductor.training.datasets import (
     data_folder,
@@ -89,8 +89,20 @@ class Observations:
     arguments: Observed = field(default_factory=Observed)
 
 
-class Observer:
-    """Plans examples and notes what was right."""
+class Drafting(Protocol):
+    """What is observed: a model's plans and arguments."""
+
+    def plans(self, example: Example, links: Links | None) -> Sequence[Hypothesis]:
+        """Ways to serve the request, best first."""
+        ...
+
+    def filled(self, example: Example, steps: Sequence[ToolCard]) -> Sequence[FilledStep]:
+        """The arguments of `steps`; () where it fills none."""
+        ...
+
+
+class ModelDrafting:
+    """Plans and arguments of parts, as the planner of a server makes them."""
 
     def __init__(
         self,
@@ -100,7 +112,7 @@ class Observer:
         fills: bool = True,
         foreign: Callable[[str], Floats] = multilingual_memory,
     ) -> None:
-        """Begin with nothing seen.
+        """Use a model.
 
         Args:
             parts: the model.
@@ -108,12 +120,43 @@ class Observer:
             fills: whether the model has the parts of the filler.
             foreign: reads requests that the English encoder cannot.
         """
-        self._fills = fills
         self._parts = parts
         self._tokens = tokens
+        self._fills = fills
         self._foreign = foreign
         self._selector = Selector(parts, tokens)
         self._filler = Filler(parts, tokens)
+
+    def plans(self, example: Example, links: Links | None) -> Sequence[Hypothesis]:
+        """See `Drafting.plans`.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        extra = NOTHING
+        if not reads_english(example.request):
+            extra = Extra(multilingual=self._foreign(example.request))
+        reading = read(self._parts, self._tokens, example.request)
+        return self._selector.plans(reading, self._selector.index(example.tools), links=links, extra=extra)
+
+    def filled(self, example: Example, steps: Sequence[ToolCard]) -> Sequence[FilledStep]:
+        """See `Drafting.filled`.
+
+        Raises:
+            OnnxError: the runtime failed.
+        """
+        if not self._fills or not any(card.inputs for card in steps):
+            return ()
+        reading = read(self._parts, self._tokens, example.request)
+        return self._filler.fill(reading, steps, self._filler.index(steps))
+
+
+class Observer:
+    """Has examples planned and notes what was right."""
+
+    def __init__(self, drafting: Drafting) -> None:
+        """Begin with nothing seen."""
+        self._drafting = drafting
         self.seen = Observations()
 
     def plan(self, example: Example, *, links: Links | None = None) -> None:
@@ -122,11 +165,7 @@ class Observer:
         Raises:
             OnnxError: the runtime failed.
         """
-        reading = read(self._parts, self._tokens, example.request)
-        extra = NOTHING
-        if not reads_english(example.request):
-            extra = Extra(multilingual=self._foreign(example.request))
-        found = self._selector.plans(reading, self._selector.index(example.tools), links=links, extra=extra)
+        found = self._drafting.plans(example, links)
         group = f"{example.source}/{example.id}"
         features = plan_features(found, 0, tools=len(example.tools))
         names = [example.tools[at].name for at in found[0].tools]
@@ -143,12 +182,7 @@ class Observer:
         """
         cards = {card.name: card for card in reversed(example.tools)}
         steps = [cards[step.tool] for step in example.steps]
-        if not self._fills or not any(card.inputs for card in steps):
-            return
-        reading: Reading = read(self._parts, self._tokens, example.request)
-        for gold, found in zip(
-            example.steps, self._filler.fill(reading, steps, self._filler.index(steps)), strict=True
-        ):
+        for gold, found in zip(example.steps, self._drafting.filled(example, steps), strict=False):
             for name, value in found.arguments.items():
                 self.seen.arguments.add(
                     argument_features(value.confidence),
@@ -265,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         parts = TorchParts(planner_parts(given.selector, given.filler))
         config = CalibrationConfig()
-        observer = Observer(parts, Tokens(), fills=given.filler is not None)
+        observer = Observer(ModelDrafting(parts, Tokens(), fills=given.filler is not None))
         seen = observed(observer, given.data or data_folder(), config)
         confidence, report = fitted(seen, config)
     except PodiumError as error:

@@ -1,13 +1,17 @@
 """The fit finds what was put in, and stays sober where there is little to learn."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 
+from conductor.plan import Literal, StepRef
 from conductor.policy.cards import ToolCard
 from conductor.policy.confidence import ARGUMENT_FEATURES, PLAN_FEATURES, STEP_FEATURES
-from conductor.training.calibrate import CalibrationConfig, Observations, fitted, without_its_tools
+from conductor.policy.filling import Filled, FilledStep
+from conductor.policy.selecting import Hypothesis
+from conductor.training.calibrate import CalibrationConfig, Observations, Observer, fitted, without_its_tools
 from conductor.training.examples import Example, GoldStep
 from conductor.training.logistic import fit
 
@@ -65,6 +69,51 @@ def test_a_threshold_keeps_its_promise_on_what_was_left_out() -> None:
     assert 0.5 < confidence.accept_at < 1
     assert report["plan"]["calibration_error"] < 0.1
     assert confidence.plan.weights["margin"] > 1
+
+
+class _Scripted:
+    """Always plans the first tool of the registry, and fills what it was told to."""
+
+    def __init__(self, arguments: Mapping[str, Filled]) -> None:
+        self._arguments = arguments
+
+    def plans(self, example: Example, links: object) -> tuple[Hypothesis, ...]:
+        return (
+            Hypothesis(
+                tools=(0,),
+                log_probability=-0.1,
+                candidates=(((0, 0.9), (1, 0.05)),),
+                step_log_probabilities=(-0.1, 0.0),
+                stop_probabilities=(0.1, 1.0),
+                relevance=(1.0,),
+            ),
+        )
+
+    def filled(self, example: Example, steps: Sequence[ToolCard]) -> tuple[FilledStep, ...]:
+        return tuple(FilledStep(arguments=self._arguments) for _ in steps)
+
+
+def test_what_was_right_is_noted() -> None:
+    schema = {"properties": {name: {"type": "string"} for name in ("day", "city", "seat", "from")}}
+    tools = tuple(ToolCard(name=name, input_schema=schema) for name in "ab")
+    right = GoldStep(tool="a", arguments={"day": "May 1", "city": "Rome", "from": {"step": 0, "field": "id"}})
+    accepting = GoldStep(tool="b", accept={"day": ("may 1", "1 May"), "city": ("Rome",)})
+    arguments = {
+        "day": Filled(argument=Literal(value="MAY 1."), confidence=0.9, span=None),
+        "city": Filled(argument=Literal(value="Paris"), confidence=0.4, span=None),
+        "seat": Filled(argument=Literal(value="4A"), confidence=0.3, span=None),
+        "from": Filled(argument=StepRef(step=0, field="id"), confidence=0.8, span=None),
+    }
+    observer = Observer(_Scripted(arguments))
+    for step in (right, accepting):
+        example = Example(source="s", id=step.tool, request="r", tools=tools, steps=(step,))
+        observer.plan(example)
+        observer.fill(example)
+    seen = observer.seen
+    assert (seen.plans.right, seen.plans.groups) == ([True, False], ["s/a", "s/b"])
+    assert seen.steps.right == [True, False]
+    assert seen.arguments.right == [True, False, False, True, True, False, False, False]
+    assert seen.plans.features[0]["log_tools"] == pytest.approx(math.log(2))
 
 
 def test_a_request_without_its_tools_has_the_empty_plan() -> None:
