@@ -48,6 +48,8 @@ class Subject:
     request: str
     """In the caller's words."""
     trace_id: str
+    route: tuple[str, ...] = ()
+    """Every planner that was asked for the plan in force, a line each."""
 
 
 def timeline_page(subject: Subject, spans: Sequence[Span]) -> str:
@@ -61,6 +63,7 @@ def timeline_page(subject: Subject, spans: Sequence[Span]) -> str:
         f"<h1>Task {escape(subject.task_id)}</h1>"
         f'<div class="dim">{escape(subject.status)}{_facts(spans)} · trace {escape(subject.trace_id)}</div>'
         f'<p class="request">{escape(subject.request)}</p>'
+        + "".join(f'<div class="dim">Planner {escape(line)}</div>' for line in subject.route)
     )
     if spans:
         body += f'<div class="picture">{_picture(spans)}</div>{_table(spans)}'

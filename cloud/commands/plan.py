@@ -21,9 +21,12 @@ from podium.errors import InvalidRequest
 from podium.terminal import Console
 
 if TYPE_CHECKING:
+    from cloud.settings import Settings
     from cloud.specialists import Specialists
     from conductor.plan import Plan
+    from conductor.planner import Proposal
     from conductor.policy.model import PlannerModel
+    from conductor.verify import VerifiedPlan
 
 app = typer.Typer()
 
@@ -33,6 +36,7 @@ class PlannerName(StrEnum):
 
     RULES = "rules"
     POLICY = "policy"
+    HYBRID = "hybrid"
 
 
 @app.command()
@@ -41,7 +45,10 @@ def plan(
     now: Annotated[str | None, typer.Option("--now", help="What 'last quarter' refers to, ISO.")] = None,
     planner: Annotated[
         PlannerName | None,
-        typer.Option("--planner", help="rules: of the packs; policy: trained. Of --batch policy, else rules."),
+        typer.Option(
+            "--planner",
+            help="rules: of the packs; policy: trained; hybrid: both. Of --batch policy, else as the server.",
+        ),
     ] = None,
     batch: Annotated[
         Path | None, typer.Option("--batch", help='Requests, one {"id", "request"[, "tools"]} a line.')
@@ -60,21 +67,25 @@ def plan(
     """Plan a request and verify the plan without running it; exit 0 only if the plan may run.
 
     Needs no server; knows the agents of the packs and those registered with the data directory. A request that is
-    not understood is planned too: as a question to its caller.
+    not understood is planned too: as a question to its caller. With hybrid, says who was asked for a plan; a plan
+    that a person would be asked for first may not run.
 
     With --batch, plans every row of a file, over its own tools, those of --tools or the packs' agents, and writes
     one {"id", "steps", "confidence"} a line to --out. A row with any other key fails before anything is planned.
     """
     if batch is not None or out is not None or tools is not None:
+        if planner == PlannerName.HYBRID:
+            raise InvalidRequest("hybrid plans one request; with --batch use rules or policy", field="planner")
         _plan_batch(text, now, planner or PlannerName.POLICY, batch, out, tools, threads, data, as_json=as_json)
         return
     if not text.strip():
         raise InvalidRequest("the text is empty", field="text")
-    _plan_one(text, now, planner or PlannerName.RULES, data, as_json=as_json)
+    _plan_one(text, now, planner, data, as_json=as_json)
 
 
-def _plan_one(text: str, now: str | None, planner: PlannerName, data: Path, *, as_json: bool) -> None:
+def _plan_one(text: str, now: str | None, planner: PlannerName | None, data: Path, *, as_json: bool) -> None:
     from agents.invocation import Caller
+    from cloud.planners import command_planner
     from conductor.planner import Situation
     from conductor.request import build_request
     from conductor.state import TaskState
@@ -90,21 +101,28 @@ def _plan_one(text: str, now: str | None, planner: PlannerName, data: Path, *, a
         device_online=False,
     ).value
     situation = Situation(request=request, registry=specialists.registry, caller=caller)
-    if planner == PlannerName.POLICY:
-        from cloud.planning import policy_planner
-
-        proposal = asyncio.run(policy_planner(specialists, _model(data)).propose(situation))
-    else:
-        proposal = asyncio.run(specialists.planner.propose(situation))
+    settings = _settings(data, planner)
+    proposal = asyncio.run(command_planner(settings, specialists).propose(situation))
     checked = verified(proposal.plan, specialists.registry, request, caller, answer=proposal.answer)
     if as_json:
         origin = {"planner": proposal.planner, "origin": proposal.origin, "warnings": list(checked.warnings)}
         others = [{"tools": list(item.tools), "confidence": item.confidence} for item in proposal.alternatives]
-        emit(checked.plan.to_json() | origin | ({"alternatives": others} if others else {}))
-        return
+        route = {"route": [entry.to_json() for entry in proposal.route], "for_person": proposal.for_person}
+        emit(checked.plan.to_json() | origin | route | ({"alternatives": others} if others else {}))
+    else:
+        _show_proposal(proposal, checked)
+    if proposal.for_person:
+        raise SystemExit(1)
+
+
+def _show_proposal(proposal: "Proposal", checked: "VerifiedPlan") -> None:
     origin_word = "template" if proposal.planner == "rules" else "model"
     _show(checked.plan, f"the planner {proposal.planner}, {origin_word} {proposal.origin}")
     console = Console(highlight=False)
+    for entry in proposal.route:
+        console.print(f"Asked: {entry.words}{' (taken)' if entry.taken else ''}", markup=False, soft_wrap=True)
+    if proposal.for_person:
+        console.print("A person would be asked for this plan before it runs.", markup=False)
     for item in proposal.alternatives:
         words = ", ".join(item.tools) or "nobody here can serve it"
         console.print(f"Alternative ({item.confidence:.2f}): {words}", markup=False)
@@ -155,12 +173,18 @@ def _model(data: Path) -> "PlannerModel":
     return command_model(data)
 
 
-def _specialists(data: Path) -> "Specialists":
+def _settings(data: Path, planner: PlannerName | None = None) -> "Settings":
     from cloud.settings import load_settings
+
+    flags = {"data": data, "planner": planner.value if planner is not None else None}
+    return load_settings(flags=flags, environment=os.environ).settings
+
+
+def _specialists(data: Path) -> "Specialists":
     from cloud.specialists import load_specialists
     from cloud.trying import add_registered
 
-    settings = load_settings(flags={"data": data}, environment=os.environ).settings
+    settings = _settings(data)
     specialists = load_specialists(settings.packs)
     with tempfile.TemporaryDirectory(prefix="podium-plan-") as scratch:
         for left_out in add_registered(specialists, settings, Path(scratch)):

@@ -1,10 +1,11 @@
 """Tasks as JSON, the form that programs read."""
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from podium.status import step_status_name, task_status_name
-from podium.v1 import event_pb2, result_pb2, task_pb2
+from podium.v1 import event_pb2, plan_pb2, result_pb2, task_pb2
 
 if TYPE_CHECKING:
     from conductor.diagnose import Diagnosis
@@ -28,6 +29,8 @@ def task_json(task: task_pb2.Task) -> dict[str, Any]:
         "latency_ms": latency_ms(task),
         "plan": Plan.from_proto(task.plan).to_json() if task.HasField("plan") else None,
         "plan_version": task.plan_version,
+        "planner": task.planner or None,
+        "route": [route_json(entry) for entry in task.route],
         "steps": [step_json(step) for step in task.steps],
         "question": question_json(task.question) if task.HasField("question") else None,
         "answer": result.answer_markdown if result else None,
@@ -39,6 +42,24 @@ def task_json(task: task_pb2.Task) -> dict[str, Any]:
         "reward": reward_json(task.reward) if task.HasField("reward") else None,
         "error": error_json(task.error) if task.HasField("error") else None,
     }
+
+
+def route_json(entry: plan_pb2.PlanRoute) -> dict[str, Any]:
+    """A planner that was asked for the plan, and what came of it."""
+    return {
+        "planner": entry.planner,
+        "confidence": entry.confidence if entry.HasField("confidence") else None,
+        "threshold": entry.threshold if entry.HasField("threshold") else None,
+        "taken": entry.taken,
+        "reason": entry.reason,
+    }
+
+
+def route_words(route: Iterable[plan_pb2.PlanRoute]) -> list[str]:
+    """Every planner that was asked, one line each; the one whose plan was taken is marked."""
+    from conductor.route import route_of
+
+    return [f"{entry.words}{' (taken)' if entry.taken else ''}" for entry in route_of(route)]
 
 
 def summary_json(task: task_pb2.Task) -> dict[str, Any]:

@@ -69,7 +69,6 @@ _PLAIN: Mapping[str, str] = {
     "task_accepted": "accepted",
     "request_normalized": "request understood",
     "question_asked": "asks a question and waits for its answer",
-    "review_resolved": "a person has decided",
     "task_succeeded": "succeeded",
 }
 
@@ -79,13 +78,20 @@ def _task(event: event_pb2.Event, kind: str) -> str:
         case "plan_adopted":
             adopted = event.plan_adopted
             why = f", {adopted.reason}" if adopted.version > 1 and adopted.reason else ""
+            why += "".join(f"; not {entry.planner}: {entry.reason}" for entry in adopted.route if not entry.taken)
             return f"plan {adopted.version} (by {adopted.planner}{why}): {plan_line(adopted.plan)}"
         case "plan_refused":
             return "plan refused: " + "; ".join(problem.message for problem in event.plan_refused.problems)
         case "input_provided":
             return f"answered: {event.input_provided.answer}"
         case "review_requested":
-            return f"waits for a person: {event.review_requested.reason.message}"
+            asked = event.review_requested
+            plan = f"; proposed: {plan_line(asked.proposed_plan)}" if asked.HasField("proposed_plan") else ""
+            return f"waits for a person: {asked.reason.message}{plan}"
+        case "review_resolved":
+            given = event.review_resolved
+            plan = f" for the plan {plan_line(given.plan)}" if given.HasField("plan") else ""
+            return f"a person has decided{plan}"
         case "reward_computed":
             return f"reward {event.reward_computed.reward.final:.3f}"
         case "task_failed":

@@ -1,6 +1,7 @@
 """`podium review ...`: what waits for a person, and how a person settles it."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,13 +18,14 @@ from cloud.commands.connection import (
     connected,
     reach,
 )
-from cloud.commands.presenting import error_json
+from cloud.commands.presenting import error_json, route_json, route_words
+from cloud.commands.progress import plan_line
 from cloud.commands.showing import wrapped
 from podium.cli import emit
 from podium.errors import InvalidRequest
 from podium.status import task_status_name
 from podium.terminal import Console
-from podium.v1 import status_pb2
+from podium.v1 import review_pb2, status_pb2
 
 app = typer.Typer(name="review", help="Settle what waits for a person.", no_args_is_help=True)
 
@@ -49,6 +51,9 @@ def list_reviews(
                 "since": review.since.ToJsonString(),
                 "input": json.loads(review.input_json) if review.input_json else None,
                 "output_schema": json.loads(review.output_schema_json) if review.output_schema_json else None,
+                "proposed_plan": json.loads(review.proposed_plan_json) if review.proposed_plan_json else None,
+                "normalised_request": json.loads(review.request_json) if review.request_json else None,
+                "route": [route_json(entry) for entry in review.route],
             }
             for review in reviews
         ]
@@ -64,10 +69,26 @@ def list_reviews(
         console.print(Text(f"    {' '.join(review.text.split())}", no_wrap=True, overflow="ellipsis"))
         for line in wrapped(f"{review.reason.code}: {review.reason.message}", console.width, "    "):
             console.print(line, markup=False)
+        for line in _about_plan(review):
+            console.print(f"    {line}", markup=False, soft_wrap=True)
     if reviews:
         resolve = f"podium review resolve ID{reach(server, ca, data, token_file)}"
-        console.print("What each step was given and must return: --json. Settle one with:")
-        console.print(f"  {resolve} --output FILE | --reject", markup=False, soft_wrap=True)
+        console.print("What each step was given and must return, and whole plans: --json. Settle one with:")
+        steps = any(review.HasField("step") for review in reviews)
+        plans = any(review.proposed_plan_json for review in reviews)
+        ways = [*(["--output FILE"] if steps else []), *(["--accept", "--plan FILE"] if plans else []), "--reject"]
+        console.print(f"  {resolve} {' | '.join(ways)}", markup=False, soft_wrap=True)
+
+
+def _about_plan(review: review_pb2.Review) -> list[str]:
+    """The plan that a case asks about, with who was asked for one."""
+    if not review.proposed_plan_json:
+        return []
+    from conductor.plan import Plan
+
+    plan = Plan.from_json(json.loads(review.proposed_plan_json))
+    asked = (f"Asked: {words}" for words in route_words(review.route))
+    return [f"Proposed: {plan_line(plan.to_proto())}", *asked]
 
 
 @app.command("resolve")
@@ -76,6 +97,11 @@ def resolve(
     output: Annotated[
         Path | None, typer.Option("--output", help="JSON file with the step's corrected output; the task goes on.")
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="JSON file with the plan to follow, - for stdin, where a plan is asked for."),
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Follow the proposed plan as it is.")] = False,
     reject: Annotated[bool, typer.Option("--reject", help="End the task as failed.")] = False,
     note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
     server: ServerOption = None,
@@ -84,19 +110,35 @@ def resolve(
     data: DataOption = DEFAULT_DATA,
     as_json: JsonOption = False,
 ) -> None:
-    """Settle one case: give the corrected output of the step, or reject the task."""
-    if (output is None) == (not reject):
-        raise InvalidRequest("give either --output FILE or --reject", field="output")
-    content = b""
-    if output is not None:
-        try:
-            content = json.dumps(json.loads(output.read_text(encoding="utf-8")), ensure_ascii=False).encode()
-        except (OSError, ValueError) as error:
-            raise InvalidRequest(f"{output} is not a readable JSON file: {error}", field="output") from error
-    verdict = status_pb2.REVIEW_VERDICT_REJECTED if reject else status_pb2.REVIEW_VERDICT_CORRECTED
+    """Settle one case: give the step's output or the plan, accept the proposed plan, or reject the task.
+
+    A plan is verified as every plan is; one that must not run is refused with all reasons, and the case stays open.
+    """
+    if (output is not None) + (plan is not None) + accept + reject != 1:
+        raise InvalidRequest(
+            "give one of --output FILE, --plan FILE, --accept and --reject", field="plan" if plan else "output"
+        )
+    output_json = _json_of(output, "output") if output is not None else b""
+    plan_json = _json_of(plan, "plan") if plan is not None else b""
+    verdict = status_pb2.REVIEW_VERDICT_CORRECTED
+    if reject:
+        verdict = status_pb2.REVIEW_VERDICT_REJECTED
+    elif accept:
+        verdict = status_pb2.REVIEW_VERDICT_ACCEPTED
     with connected(server, ca, data, token_file) as client:
-        status = task_status_name(client.resolve_review(task_id, verdict, output_json=content, note=note))
+        status = task_status_name(
+            client.resolve_review(task_id, verdict, output_json=output_json, plan_json=plan_json, note=note)
+        )
     if as_json:
         emit({"task_id": task_id, "status": status})
     else:
         Console(highlight=False).print(f"task {task_id} is {status}", markup=False, soft_wrap=True)
+
+
+def _json_of(file: Path, field: str) -> bytes:
+    """The JSON of a file, or of stdin for `-`."""
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        return json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"{file} is not a readable JSON file: {error}", field=field) from error

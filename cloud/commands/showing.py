@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from cloud.commands.presenting import latency_ms
+from cloud.commands.presenting import latency_ms, route_words
 from conductor.claims import cited
 from podium.status import task_status_name
 from podium.terminal import Console
@@ -40,6 +40,7 @@ def show_task(task: task_pb2.Task, console: Console, *, reach: str) -> None:
     status = Text(task_status_name(task.status), style=f"bold {_STATUS_STYLES.get(task.status, '')}".strip())
     spent = f", {latency_ms(task) / 1000:.1f} s" if task.HasField("update_time") else ""
     console.print(Text.assemble(f"Task {task.task_id}: ", status, spent))
+    show_route(task, console)
     if task.HasField("result"):
         show_answer(task.result, console)
     elif task.HasField("question"):
@@ -52,6 +53,15 @@ def show_task(task: task_pb2.Task, console: Console, *, reach: str) -> None:
         console.print(f"What to do: {task.error.next_step}", markup=False)
     if task.status == status_pb2.TASK_STATUS_WAITING_REVIEW:
         console.print(f"A person must decide; see: podium review list{reach}", markup=False, soft_wrap=True)
+
+
+def show_route(task: task_pb2.Task, console: Console) -> None:
+    """Print who made the plan, and who else was asked for one; nothing before there is one to look at."""
+    if len(task.route) > 1:
+        for words in route_words(task.route):
+            console.print(f"Planner {words}", style="dim", markup=False)
+    elif task.planner:
+        console.print(f"Planner {task.planner}", style="dim", markup=False)
 
 
 def show_question(task: task_pb2.Task, console: Console) -> None:

@@ -20,7 +20,7 @@ from cloud.commands.connection import (
     say,
 )
 from cloud.commands.moments import moment
-from cloud.commands.presenting import diagnosis_json, span_json, summary_json, task_json
+from cloud.commands.presenting import diagnosis_json, route_words, span_json, summary_json, task_json
 from cloud.commands.progress import Progress
 from cloud.commands.showing import show_list, show_task, timeline_picture
 from podium.cli import emit
@@ -231,7 +231,11 @@ def _write_page(path: Path, task: task_pb2.Task, spans: "Sequence[Span]") -> Non
     from conductor.timeline_page import Subject, timeline_page
 
     subject = Subject(
-        task_id=task.task_id, status=task_status_name(task.status), request=task.text, trace_id=task.trace_id
+        task_id=task.task_id,
+        status=task_status_name(task.status),
+        request=task.text,
+        trace_id=task.trace_id,
+        route=tuple(route_words(task.route)),
     )
     try:
         path.write_text(timeline_page(subject, spans), encoding="utf-8")
