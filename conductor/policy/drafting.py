@@ -80,6 +80,11 @@ class Drafter:
         self._filler = Filler(model, tokens)
         self._indexes: dict[tuple[str, ...], ToolIndex] = {}
 
+    @property
+    def heeds_feedback(self) -> bool:
+        """Whether the model was trained to be told what became of earlier plans."""
+        return self.model.metadata.get("feedback") is True
+
     def index(self, cards: Sequence[ToolCard]) -> ToolIndex:
         """What there is to choose from; tools that were seen before cost nothing.
 

@@ -19,6 +19,8 @@ from conductor.planner import Alternative, FinishedStep, Planner, Proposal, Situ
 from conductor.policy.agent_cards import cards_of
 from conductor.policy.drafting import Considered, Drafter
 from conductor.policy.requests import request_text
+from conductor.policy.selecting import NOTHING, Extra, Verdict
+from conductor.policy.selecting_index import ToolIndex
 from conductor.policy.templates import Offers, Template
 from conductor.policy.wiring import Unfilled, Wired, Wiring
 from conductor.problems import PlanProblem
@@ -123,7 +125,9 @@ class PolicyPlanner:
     ) -> _Attempt:
         """The first hypothesis that makes a plan; one without tools ends the search."""
         cards = tuple(cards_of(agents).values())
-        considered = drafter.consider(text, drafter.index(cards))
+        index = drafter.index(cards)
+        told = _told_before(situation, index) if drafter.heeds_feedback else NOTHING
+        considered = drafter.consider(text, index, extra=told)
         offers = self._offers.of(agents)
         wiring = Wiring(
             situation.request,
@@ -239,6 +243,13 @@ def _rests_on_words(plan: Plan) -> bool:
         for step in plan.steps
         for argument in step.arguments.values()
     )
+
+
+def _told_before(situation: Situation, index: ToolIndex) -> Extra:
+    """What became of the steps of earlier plans of the task, as far as their agents are there."""
+    places = {card.name: place for place, card in enumerate(index.cards)}
+    past = (step for step in situation.previous if step.agent in places)
+    return Extra(feedback=tuple(Verdict(tool=places[step.agent], verdict=step.verdict) for step in past))
 
 
 def _asking(situation: Situation, reason: str, about: tuple[str, ...]) -> Proposal | None:
