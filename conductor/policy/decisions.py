@@ -1,8 +1,8 @@
 """The decisions that a plan is made of, one after another: the seam for reinforcement learning.
 
-A decision is a state (the request, what there is to choose from, what became of earlier plans, what is chosen
-so far), an action (the next tool, or STOP) and the log-probability that the model gave it. A trainer computes the same
-log-probability with its own weights (`conductor.training.selector.sequence_log_probabilities`).
+A decision is a state (the request, what there is to choose from, what became of earlier plans, what was chosen
+before), an action (the next tool, or STOP) and the log-probability that the model gave it. A trainer computes
+that again with its own weights (`conductor.training.selector.sequence_log_probabilities`).
 """
 
 import json
