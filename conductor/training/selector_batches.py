@@ -19,7 +19,7 @@ from conductor.policy.parts import WIDTH, Floats
 from conductor.policy.selecting_index import KEPT_TOKENS, TOKEN, TOOL_PIECES, kept_tokens
 from conductor.policy.tokens import Tokens
 from conductor.training.encoder import Bottom, Top
-from conductor.training.selector import Reader
+from conductor.training.selector_reading import Reader
 from conductor.training.selector_samples import Catalogue, Sample
 
 _REQUEST_PIECES = 128
@@ -133,13 +133,15 @@ class Batch:
     """[n], 1 where the links are shown."""
     links: Tensor
     """[tools, tools]."""
+    told: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """For each sample (place of the tool, number of the verdict) of the steps of an earlier plan."""
 
 
 def batch_of(
     samples: Sequence[Sample], catalogue: Catalogue, chance: random.Random, *, links_shown: float
 ) -> Batch:
     """Put samples together; an order is drawn where the data leaves it open."""
-    tools = tuple(dict.fromkeys(tool for sample in samples for tool in (*sample.path, *sample.candidates)))
+    tools = tuple(dict.fromkeys(tool for sample in samples for tool in _tools_of(sample)))
     place = {tool: at for at, tool in enumerate(tools)}
     candidates = torch.zeros(len(samples), len(tools), dtype=torch.bool)
     right = torch.zeros(len(samples), len(tools))
@@ -165,7 +167,12 @@ def batch_of(
         ready=tuple(ready),
         given=torch.tensor(given),
         links=links,
+        told=tuple(tuple((place[tool], verdict) for tool, verdict in sample.feedback) for sample in samples),
     )
+
+
+def _tools_of(sample: Sample) -> tuple[int, ...]:
+    return (*sample.path, *sample.candidates, *(tool for tool, _ in sample.feedback))
 
 
 def _order(sample: Sample, chance: random.Random) -> tuple[list[int], list[list[int]]]:
@@ -208,11 +215,14 @@ class Nearness:
 
     def __init__(self, catalogue: Catalogue, states: States, kept: Path) -> None:
         """Compute the vectors, or take those that are kept in the file `kept`."""
-        count = len(catalogue.cards)
-        found = load_file(kept)["vectors"] if kept.exists() else torch.zeros(0)
-        if len(found) != count:
-            found = _plain_vectors([catalogue.texts(number)[0] for number in range(count)], states)
-            save_file({"vectors": found}, kept)
+        names = [card.key for card in catalogue.cards]
+        known = load_file(kept) if kept.exists() else {}
+        missing = [number for number, name in enumerate(names) if name not in known]
+        computed = _plain_vectors([catalogue.texts(number)[0] for number in missing], states)
+        known |= {names[number]: computed[row].clone() for row, number in enumerate(missing)}
+        if missing:
+            save_file(known, kept)
+        found = torch.stack([known[name] for name in names])
         self._vectors = found.numpy()
         self._near: dict[int, tuple[int, ...]] = {}
 

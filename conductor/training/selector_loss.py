@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from conductor.policy.selecting import SHORT_LIST
+from conductor.training.feedback_memory import told_about, with_told
 from conductor.training.selector import SelectorModel, sequence_log_probabilities
 from conductor.training.selector_batches import Batch, Foreigners, States, ToolMemory, request_states
 
@@ -72,9 +73,11 @@ def losses_of(
         features = features * torch.tensor([0.0, 1.0, 0.0, 0.0])
         features = features + functional.pad(features[:, :, 1:2] * model.relevance.scale[0], (0, 3))
     on = batch.candidates[rows, listed].float()
-    by_relevance = _relevance_loss(features[:, :, 0].float(), right[rows, listed], on > 0)
+    by_relevance = _relevance_loss(
+        features[:, :, 0].float(), right[rows, listed], (on > 0) & ~told_about(listed, batch.told)
+    )
     links = batch.links[listed[:, :, None], listed[:, None, :]] * batch.given[:, None, None]
-    memory = model.memory(top)
+    memory, mask = with_told(model.memory, model.memory(top), mask, tools, batch.told)
     joint = model.joint(memory, mask, tools[listed], features, on, links, batch.given)
     logits = joint[1][:, 1:].float()
     each = functional.binary_cross_entropy_with_logits(logits, right[rows, listed], reduction="none")

@@ -24,12 +24,15 @@ _SPLITS: tuple[tuple[str, Part], ...] = (("random", "select"), ("disjoint", "sel
 class Marks:
     """Computes the marks of weights."""
 
-    def __init__(self, data: Path, tokens: Tokens, *, splits: tuple[tuple[str, Part], ...] = _SPLITS) -> None:
+    def __init__(
+        self, data: Path, tokens: Tokens, *, folder: Path = FOLDER, splits: tuple[tuple[str, Part], ...] = _SPLITS
+    ) -> None:
         """Read the examples.
 
         Args:
             data: folder of the public data.
             tokens: the vocabulary.
+            folder: where written rows are.
             splits: names and parts of UltraTool; the first part is also that of the other data.
         """
         self._tokens = tokens
@@ -38,7 +41,9 @@ class Marks:
         self._links = ultratool_links(data)
         self._ultratool = {name: members(ultratool, kept) for name, kept in splits}
         rows = [
-            row for path in sorted(FOLDER.glob("*.jsonl")) for row in members(read_written(path.stem, data), part)
+            row
+            for path in sorted(folder.glob("*.jsonl"))
+            for row in members(read_written(path.stem, data, folder), part)
         ]
         several = tuple(row for row in rows if row.source == "written/calls")
         foreign = tuple(row for row in rows if not reads_english(row.request))

@@ -10,7 +10,8 @@ from conductor.policy.parts import WIDTH
 from conductor.policy.selecting_index import KEPT_TOKENS
 from conductor.training.encoder import Bottom
 from conductor.training.parts import Part
-from conductor.training.selector import FEATURES, FOREIGN, HIDDEN, RANK, TOKEN, Memory, SelectorModel
+from conductor.training.selector import HIDDEN, RANK, Memory, SelectorModel
+from conductor.training.selector_reading import FEATURES, FOREIGN, TOKEN
 
 _READ = ("top", "vector", "tokens", "weights")
 

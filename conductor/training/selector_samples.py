@@ -1,8 +1,10 @@
 """What the selection is trained on: real, written and synthetic requests, drawn one after another from a seed."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 
 from conductor.policy.cards import ToolCard
@@ -33,6 +35,8 @@ class Sample:
     """For each step the earlier steps that it needs; steps that need nothing open may come in any order."""
     linked: bool = False
     """Whether the links of the catalogue say something of these tools."""
+    feedback: tuple[tuple[int, int], ...] = ()
+    """(tool, number of the verdict) for each step of an earlier plan."""
 
 
 @dataclass(slots=True)
@@ -69,10 +73,12 @@ class Mixture:
     """Stretches of training rows."""
     joined: float = 0.06
     """Two real requests in one."""
-    written: float = 0.15
+    written: float = 0.25
     """Written rows over the same registry."""
     nothing: float = 0.04
     """Requests that no candidate can serve."""
+    balanced: float = 0.25
+    """How much seldom sets are preferred: a row weighs (rows of its set) to the power of minus this."""
     thinned: float = 0.30
     """Samples of which 10 to 60 % of the candidates are dropped."""
 
@@ -87,7 +93,6 @@ class Samples:
         *,
         mixture: Mixture,
         parts: Sequence[str],
-        written: bool,
         folder: Path = FOLDER,
     ) -> None:
         """Read the data.
@@ -97,8 +102,7 @@ class Samples:
             catalogue: takes the tools.
             mixture: shares of the kinds.
             parts: parts of the split that are trained on.
-            written: whether written rows are used.
-            folder: where they are.
+            folder: where written rows are; an empty one for none.
         """
         self.catalogue = catalogue
         self.mixture = mixture
@@ -110,9 +114,7 @@ class Samples:
         links = ultratool_links(data)
         number = dict(zip((card.name for card in whole[0].tools), self._registry, strict=True))
         self.catalogue.links |= {(number[a], number[b]) for a, b in links if a in number and b in number}
-        rows = (
-            [row for name in _written(folder) for row in keep(read_written(name, data, folder))] if written else []
-        )
+        rows = [row for name in _written(folder) for row in keep(read_written(name, data, folder))]
         same = {row.id + row.source: row for row in rows if len(row.tools) == len(whole[0].tools)}
         held = [row for row in same.values() if part_of(replace(row, source="ultratool")) in kept]
         written_same = [row for row in same.values() if row not in held]
@@ -122,6 +124,10 @@ class Samples:
         self._number = number
         self._kept_sets = frozenset(row.tool_set for row in whole if part_of(row) in kept)
         self._shared = [self._sample(row, linked=True) for row in ultratool]
+        often = Counter(frozenset(sample.path) for sample in self._shared)
+        self._weights = list(
+            accumulate(often[frozenset(sample.path)] ** -mixture.balanced for sample in self._shared)
+        )
         self._written = [self._sample(row, linked=True) for row in written_same]
         seal, nested, bfcl = keep(read_sealtools(data)), keep(read_nestools(data)), keep(read_bfcl(data))
         self._seal_tools = self.catalogue.add(seal[0].tools) if seal else ()
@@ -142,6 +148,8 @@ class Samples:
                 self._by_tool.setdefault(sample.path[0], []).append(sample)
         self.near: Callable[[int], Sequence[int]] = lambda _: ()
         """Tools whose text is like that of a tool, nearest first; set by who has vectors."""
+        self.feedback: Callable[[random.Random], Sample] | None = None
+        """Draws samples with feedback, where there are any."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -157,6 +165,8 @@ class Samples:
             return chance.choice(self._foreign)
         if kind == "single":
             return self._draw_single(chance)
+        if kind == "feedback" and self.feedback is not None:
+            return self.feedback(chance)
         return self._draw_own(chance)
 
     def _draw_shared(self, chance: random.Random) -> Sample:
@@ -173,7 +183,7 @@ class Samples:
                 return make(chance)
         if self._written and chance.random() < mixture.written:
             return chance.choice(self._written)
-        return chance.choice(self._shared)
+        return chance.choices(self._shared, cum_weights=self._weights)[0]
 
     def _walk(self, chance: random.Random) -> Sample:
         chance = random.Random(f"walk {chance.randrange(_POOL)}")  # noqa: S311 - samples

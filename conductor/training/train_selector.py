@@ -20,12 +20,15 @@ from torch.utils.tensorboard import SummaryWriter
 from conductor.policy.tokens import Tokens
 from conductor.training.datasets import data_folder
 from conductor.training.encoder import Bottom
+from conductor.training.feedback import FeedbackSamples
+from conductor.training.rounding import round_weights
 from conductor.training.selector import SelectorModel
 from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolMemory, batch_of
 from conductor.training.selector_checkpoints import read_tensors, restore_run, run_tensors, write_tensors
 from conductor.training.selector_loss import Ablation, Losses, Sources, losses_of
 from conductor.training.selector_marks import Marks
 from conductor.training.selector_samples import Catalogue, Mixture, Samples
+from conductor.training.written import FOLDER
 
 _BLOCK = 4
 """Steps whose samples are drawn together and put into batches by length."""
@@ -39,15 +42,17 @@ class Stage:
     share: float
     """Of all steps."""
     kinds: Mapping[str, float]
-    """Shares of "shared", "own", "single" and "foreign" batches."""
+    """Shares of "shared", "own", "single", "foreign" and "feedback" batches."""
 
 
 _GRAPHS = {"shared": 0.70, "own": 0.23, "foreign": 0.07}
+_FEEDBACK = {"shared": 0.55, "own": 0.19, "foreign": 0.06, "feedback": 0.20}
 STAGES = (
-    Stage(name="single tools", share=0.08, kinds={"single": 1.0}),
+    Stage(name="single tools", share=0.05, kinds={"single": 1.0}),
     Stage(name="chains", share=0.40, kinds={"shared": 0.85, "own": 0.15}),
-    Stage(name="graphs", share=0.32, kinds=_GRAPHS),
-    Stage(name="all parts", share=0.20, kinds=_GRAPHS),
+    Stage(name="graphs", share=0.2, kinds=_GRAPHS),
+    Stage(name="feedback", share=0.15, kinds=_FEEDBACK),
+    Stage(name="all parts", share=0.20, kinds=_FEEDBACK),
 )
 
 
@@ -92,7 +97,14 @@ class Config:
 
 
 def train(
-    config: Config, data: Path, out: Path, *, resume: bool, stop_at: int | None = None, marks_every: int = 0
+    config: Config,
+    data: Path,
+    out: Path,
+    *,
+    resume: bool,
+    marks_every: int = 0,
+    checkpoint_every_s: float = 60.0,
+    written: Path = FOLDER,
 ) -> None:
     """Train and write the result to `out`.
 
@@ -101,8 +113,9 @@ def train(
         data: folder of the public data.
         out: folder of the run.
         resume: go on from the checkpoint, if there is one.
-        stop_at: leave after this step, checkpoint written; for tests and for looking at a run in the middle.
         marks_every: compute the marks after so many steps besides the ends of stages; 0 for never.
+        checkpoint_every_s: seconds between checkpoints.
+        written: folder of the rows that were written for Podium.
     """
     out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(config.seed)
@@ -127,10 +140,14 @@ def train(
     tokens = Tokens()
     states = States(Bottom(), tokens)
     catalogue = Catalogue()
+    folder = written if config.written else out / "nothing written"
     first, last_stage = (
-        Samples(data, catalogue, mixture=config.mixture, parts=parts, written=config.written)
+        Samples(data, catalogue, mixture=config.mixture, parts=parts, folder=folder)
         for parts in (("train",), ("train", *config.last_parts))
     )
+    first.feedback = FeedbackSamples(first, data, folder=folder).draw
+    whole = ("train", *config.last_parts)
+    last_stage.feedback = FeedbackSamples(last_stage, data, parts=whole, folder=folder).draw
     first.near = last_stage.near = Nearness(catalogue, states, out / "nearness.safetensors")
     sources = Sources(
         states=states,
@@ -141,13 +158,12 @@ def train(
         pieces_dropped=config.pieces_dropped,
         ablation=config.ablation,
     )
-    marks = Marks(data, tokens)
+    marks = Marks(data, tokens, folder=folder)
     log = Log(out, first.sizes)
     ends = _ends(config.steps)
-    last = min(config.steps, stop_at or config.steps)
     saved = began = time.monotonic()
 
-    for kind, batch in batches(config, (first, last_stage), step, last):
+    for kind, batch in batches(config, (first, last_stage), step):
         model.train()
         chance = random.Random(f"{config.seed} step {step}")  # noqa: S311 - samples
         _set_rates(optimiser, step, config)
@@ -162,20 +178,29 @@ def train(
         step += 1
         spent = seconds + time.monotonic() - began
         log.losses(step, config.steps, kind, losses, spent)
-        if time.monotonic() - saved > 60 or step == last:
+        if time.monotonic() - saved > checkpoint_every_s or step == config.steps:
             values = {"step": step, "seconds": spent}
             write_tensors(out / "checkpoint.safetensors", run_tensors(model, optimiser, average), values)
             saved = time.monotonic()
         if step in ends or (marks_every and step % marks_every == 0):
-            write_tensors(out / f"selector-{step}.safetensors", average, {"step": step})
-            log.marks(step, ends.get(step, ""), marks.of(average, config.layers), spent)
-    write_tensors(out / "selector.safetensors", average, {"step": step})
+            shipped = as_shipped(average, config.layers)
+            write_tensors(out / f"selector-{step}.safetensors", shipped, {"step": step})
+            log.marks(step, ends.get(step, ""), marks.of(shipped, config.layers), spent)
+    write_tensors(out / "selector.safetensors", as_shipped(average, config.layers), {"step": step})
     log.close()
 
 
-def batches(config: Config, sources: tuple[Samples, Samples], start: int, end: int) -> Iterator[tuple[str, Batch]]:
+def as_shipped(average: Mapping[str, torch.Tensor], layers: int) -> Mapping[str, torch.Tensor]:
+    """The averaged weights, rounded as the shipped file stores them."""
+    model = SelectorModel(layers=layers)
+    model.load_state_dict(dict(average))
+    round_weights(model)
+    return model.state_dict()
+
+
+def batches(config: Config, sources: tuple[Samples, Samples], start: int) -> Iterator[tuple[str, Batch]]:
     """The batches of the steps from `start` on; a step's batch depends on the seed and the step alone."""
-    for block in range(start // _BLOCK, (end + _BLOCK - 1) // _BLOCK):
+    for block in range(start // _BLOCK, -(-config.steps // _BLOCK)):
         chance = random.Random(f"{config.seed} block {block}")  # noqa: S311 - samples
         stage = _stage(block * _BLOCK, config.steps)
         kinds = stage.kinds
@@ -187,7 +212,7 @@ def batches(config: Config, sources: tuple[Samples, Samples], start: int, end: i
         cuts = [drawn[at : at + size] for at in range(0, len(drawn), size)]
         chance.shuffle(cuts)
         for at, cut in enumerate(cuts):
-            if start <= block * _BLOCK + at < end:
+            if start <= block * _BLOCK + at < config.steps:
                 yield kind, batch_of(cut, samples.catalogue, chance, links_shown=config.links_shown)
 
 
