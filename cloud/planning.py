@@ -3,7 +3,9 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agents.registry import RegisteredAgent
 from cloud.specialists import Specialists
+from conductor.policy.agent_cards import cards_of
 from conductor.policy.drafting import Drafter
 from conductor.policy.model import PlannerModel
 from conductor.policy.planner import PolicyPlanner
@@ -42,14 +44,22 @@ def templates_of(specialists: Specialists) -> tuple[Template, ...]:
 
 
 def policy_slot(specialists: Specialists, artefacts: ArtefactRegistry) -> PlannerSlot[Drafter]:
-    """What a server plans with: follows promotions; a new model knows the agents before it takes over."""
+    """What a server plans with: follows promotions; agents are read when they come, before a request needs them."""
     vocabulary = Tokens()
+    registry = specialists.registry
+    prepared: dict[int, tuple[RegisteredAgent, ...]] = {}
 
     def make(model: PlannerModel) -> Drafter:
-        from conductor.policy.agent_cards import cards_of
-
         drafter = Drafter(model, vocabulary)
-        drafter.prepare(tuple(cards_of(specialists.registry.serving()).values()))
+        keep_ready(drafter)
         return drafter
 
-    return PlannerSlot(make, registry=artefacts)
+    def keep_ready(drafter: Drafter) -> None:
+        serving = registry.serving()
+        # A registry replaces the tuple as a whole whenever an agent comes or goes.
+        if prepared.get(id(drafter)) is not serving:
+            drafter.prepare(tuple(cards_of(serving).values()))
+            prepared.clear()
+            prepared[id(drafter)] = serving
+
+    return PlannerSlot(make, registry=artefacts, keep_ready=keep_ready)

@@ -62,7 +62,9 @@ class ToolCard:
     @property
     def required(self) -> frozenset[str]:
         """Arguments that a call must have."""
-        return frozenset(self.input_schema.get("required", ()))
+        listed = self.input_schema.get("required", ())
+        names = listed if isinstance(listed, list | tuple) else ()
+        return frozenset(name for name in names if isinstance(name, str))
 
     @cached_property
     def key(self) -> str:
@@ -73,4 +75,6 @@ class ToolCard:
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping):
+        return _NOTHING
     return {name: value if isinstance(value, dict) else {} for name, value in properties.items()}

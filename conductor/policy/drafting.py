@@ -3,9 +3,10 @@
 A draft knows nothing of a registry, roles or verification; the planner and batch planning make plans out of it.
 """
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from conductor.policy.cards import ToolCard
 from conductor.policy.confidence import Confidence
@@ -33,6 +34,11 @@ class PlanningModel(PartRunner, Protocol):
         ...
 
     @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What the export said of it: seeds, data, whether it was trained on feedback."""
+        ...
+
+    @property
     def version(self) -> str:
         """As the export named it."""
         ...
@@ -53,7 +59,7 @@ class Considered:
 
 
 class Drafter:
-    """Drafts plans with one model; for one thread at a time, while the model may be shared."""
+    """Drafts plans with one model; for one thread at a time (hold `lock`), while the model may be shared."""
 
     def __init__(
         self,
@@ -73,6 +79,8 @@ class Drafter:
             ConfidenceParametersInvalid: the model's are none.
         """
         self.model = model
+        self.lock = threading.RLock()
+        """To be held by whoever shares this with other threads; `prepare` holds it by itself."""
         self.confidence = Confidence.from_metadata(model.properties)
         self._tokens = tokens
         self._foreign = foreign
@@ -104,8 +112,9 @@ class Drafter:
         Raises:
             OnnxError: the runtime failed.
         """
-        self.index(cards)
-        self._filler.index([card for card in cards if card.inputs])
+        with self.lock:
+            self.index(cards)
+            self._filler.index([card for card in cards if card.inputs])
         give_back()
 
     def consider(

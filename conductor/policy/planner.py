@@ -5,7 +5,6 @@ the caller is asked or the request refused, with every reason.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -63,8 +62,6 @@ class PolicyPlanner:
         self._templates = tuple(templates)
         self._revisions = revisions
         self._offers = Offers()
-        # One at a time: a drafter keeps vectors of tools and is no place for two threads.
-        self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="policy-planner")
 
     async def propose(self, situation: Situation) -> Proposal:
@@ -86,8 +83,7 @@ class PolicyPlanner:
 
     def prepare(self, registry: AgentRegistry) -> None:
         """Compute what is needed of the agents that serve, so that no request waits for it."""
-        with self._lock:
-            self._drafter().prepare(tuple(cards_of(registry.serving()).values()))
+        self._drafter().prepare(tuple(cards_of(registry.serving()).values()))
 
     def close(self) -> None:
         """Let go of the thread."""
@@ -95,8 +91,9 @@ class PolicyPlanner:
 
     def plan(self, situation: Situation) -> Proposal:
         """As `propose`, on the caller's thread."""
-        with self._lock:
-            return self._plan(situation, self._drafter())
+        drafter = self._drafter()
+        with drafter.lock:
+            return self._plan(situation, drafter)
 
     def _plan(self, situation: Situation, drafter: Drafter) -> Proposal:
         text = request_text(situation.request)

@@ -32,6 +32,8 @@ _CLOSES_WITHIN_S = 5.0
 SHIPPED = "shipped"
 """What the version of the planner that ships is called here."""
 
+_NOTHING = object()
+
 D = TypeVar("D")
 
 
@@ -58,6 +60,7 @@ class PlannerSlot(Generic[D]):
         models: PinnedModels | None = None,
         admission: Admission | None = None,
         threads: int = 1,
+        keep_ready: Callable[[D], None] | None = None,
     ) -> None:
         """Nothing is loaded yet: call `refresh`, or `follow`.
 
@@ -67,14 +70,16 @@ class PlannerSlot(Generic[D]):
             models: Where the one that ships is listed; the committed list unless given.
             admission: How a promoted model is looked at and tried.
             threads: Threads for one run of a part.
+            keep_ready: Called now and then with what serves, while promotions are followed.
         """
         self._make = make
+        self._keep_ready = keep_ready
         self._promoted = None if registry is None else RegisteredModel(registry=registry, name=PLANNER)
         self._shipped = PackagedModel(models=models or committed_models(), name=COMMITTED, inputs={})
         self._admission = admission or Admission()
         self._threads = threads
         self._serving: tuple[Hashable, str, D] | None = None
-        self._refused_marker: Hashable = None
+        self._refused_marker: Hashable = _NOTHING
         self.refused: tuple[Refused, ...] = ()
         """What should be served and is not."""
         self._preparing = threading.Lock()
@@ -126,6 +131,8 @@ class PlannerSlot(Generic[D]):
         while not self._stopped.is_set():
             try:
                 self.refresh()
+                if self._keep_ready is not None and self._serving is not None:
+                    self._keep_ready(self._serving[2])
             except Exception:  # noqa: BLE001 - whatever happens here, what serves goes on serving
                 _LOG.exception("the planner could not be brought up to date")
             self._stopped.wait(every_s)
@@ -147,7 +154,7 @@ class PlannerSlot(Generic[D]):
                 self._serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
             return
         self._serving = (marker, version, ready)
-        self.refused, self._refused_marker = (), None
+        self.refused, self._refused_marker = (), _NOTHING
         _LOG.info("planner version %s serves", version)
 
     def _wanted(self) -> tuple[ModelSource, Hashable, str]:
@@ -169,7 +176,7 @@ class PlannerSlot(Generic[D]):
         except ModelError as error:
             _LOG.warning("planner version %s is withdrawn: %s", version, error.code)
             self.refused = (Refused(version=version, code=error.code, reason=error.message),)
-            self._refused_marker = self._serving[0] if self._serving else None
+            self._refused_marker = self._serving[0] if self._serving else _NOTHING
             self._serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
 
     def _ready(self, source: ModelSource, version: str) -> D:

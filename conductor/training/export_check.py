@@ -26,6 +26,7 @@ class InTorch(TorchParts):
     """The parts in torch, as a drafter takes them."""
 
     properties: Mapping[str, str] = {}
+    metadata: Mapping[str, Any] = {}
     version = "torch"
 
 
