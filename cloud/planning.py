@@ -44,7 +44,7 @@ def templates_of(specialists: Specialists) -> tuple[Template, ...]:
 
 
 def policy_slot(specialists: Specialists, artefacts: ArtefactRegistry) -> PlannerSlot[Drafter]:
-    """What a server plans with: follows promotions; agents are read when they come, before a request needs them."""
+    """What a server plans with: follows promotions; agents are read when they come."""
     vocabulary = Tokens()
     registry = specialists.registry
     prepared: dict[int, tuple[RegisteredAgent, ...]] = {}
