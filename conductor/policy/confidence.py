@@ -75,6 +75,10 @@ class Confidence:
     """That a step's tool belongs into the plan."""
     argument: Logistic
     """That an argument's value is right, given the right tool."""
+    nothing: Logistic
+    """That nothing here can serve the request, whatever plan was found."""
+    refuse_at: float
+    """From this probability of it on, the empty plan takes the place of what was found."""
     accept_at: float
     """Plans at least this sure had the right set of tools in 95 of 100 cases when the parameters were fitted."""
 
@@ -86,8 +90,20 @@ class Confidence:
             plan=Logistic(weights=same, bias=0.0),
             step=Logistic(weights=same, bias=0.0),
             argument=Logistic(weights=same, bias=0.0),
+            nothing=Logistic(weights={"refusal_log_odds": 1.0}, bias=0.0),
+            refuse_at=1.0,
             accept_at=1.0,
         )
+
+    def settled(self, hypotheses: Sequence[Hypothesis], *, tools: int) -> tuple[Hypothesis, ...]:
+        """What was found, with the empty plan first where it is likely that nothing here can serve the request."""
+        if not hypotheses or not hypotheses[0].tools or self.of_nothing(hypotheses, tools=tools) < self.refuse_at:
+            return tuple(hypotheses)
+        return refused(hypotheses)
+
+    def of_nothing(self, hypotheses: Sequence[Hypothesis], *, tools: int) -> float:
+        """The probability that nothing here can serve the request."""
+        return self.nothing.probability(plan_features(hypotheses, 0, tools=tools))
 
     def of_plan(self, hypotheses: Sequence[Hypothesis], chosen: int, *, tools: int) -> float:
         """How sure it is of `hypotheses[chosen]`.
@@ -118,6 +134,8 @@ class Confidence:
             "plan": self.plan.to_json(),
             "step": self.step.to_json(),
             "argument": self.argument.to_json(),
+            "nothing": self.nothing.to_json(),
+            "refuse_at": self.refuse_at,
             "accept_at": self.accept_at,
         }
 
@@ -145,16 +163,18 @@ class Confidence:
             ConfidenceParametersInvalid: something is missing or of another form.
         """
         try:
-            plan, step, argument = value["plan"], value["step"], value["argument"]
-            accept_at = float(value["accept_at"])
+            plan, step, argument, nothing = (value[name] for name in ("plan", "step", "argument", "nothing"))
+            refuse_at, accept_at = float(value["refuse_at"]), float(value["accept_at"])
         except (KeyError, TypeError, ValueError) as error:
             raise ConfidenceParametersInvalid(f"no parameters of a confidence: {error!r}") from error
-        if not 0 <= accept_at <= 1:
-            raise ConfidenceParametersInvalid(f"accept_at must be in [0, 1], got {accept_at}")
+        if not (0 <= accept_at <= 1 and 0 <= refuse_at <= 1):
+            raise ConfidenceParametersInvalid(f"thresholds are in [0, 1], got {accept_at} and {refuse_at}")
         return cls(
             plan=Logistic.from_json(plan, PLAN_FEATURES),
             step=Logistic.from_json(step, STEP_FEATURES),
             argument=Logistic.from_json(argument, ARGUMENT_FEATURES),
+            nothing=Logistic.from_json(nothing, PLAN_FEATURES),
+            refuse_at=refuse_at,
             accept_at=accept_at,
         )
 
@@ -168,6 +188,7 @@ PLAN_FEATURES = (
     "worst_step",
     "stop_log_odds",
     "earlier_stop",
+    "refusal_log_odds",
     "least_relevance",
     "closest_rival",
     "repeats",
@@ -179,6 +200,24 @@ STEP_FEATURES = ("log_odds", "relevance", "rival", "plan_log_odds", "plan_margin
 """What a step's confidence is computed from."""
 ARGUMENT_FEATURES = ("log_odds",)
 """What an argument's confidence is computed from."""
+
+
+def refused(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
+    """`hypotheses` with the empty plan first, which is made where the search did not find it."""
+    for hypothesis in hypotheses:
+        if not hypothesis.tools:
+            return (hypothesis, *(other for other in hypotheses if other is not hypothesis))
+    stops = next((found.stop_probabilities[0] for found in hypotheses if found.stop_probabilities), 1e-9)
+    log_probability = math.log(max(stops, 1e-9))
+    empty = Hypothesis(
+        tools=(),
+        log_probability=log_probability,
+        candidates=(),
+        step_log_probabilities=(log_probability,),
+        stop_probabilities=(stops,),
+        relevance=(),
+    )
+    return (empty, *hypotheses)
 
 
 def plan_features(hypotheses: Sequence[Hypothesis], chosen: int, *, tools: int) -> dict[str, float]:
@@ -202,6 +241,9 @@ def plan_features(hypotheses: Sequence[Hypothesis], chosen: int, *, tools: int) 
         "worst_step": _cut(min(steps)),
         "stop_log_odds": _log_odds(ours.stop_probabilities[-1] if ours.stop_probabilities else 1.0),
         "earlier_stop": max(ours.stop_probabilities[:-1], default=0.0),
+        "refusal_log_odds": _log_odds(
+            max((one.stop_probabilities[0] for one in hypotheses if one.stop_probabilities), default=0.0)
+        ),
         "least_relevance": _cut(min(ours.relevance, default=0.0)),
         "closest_rival": min((_rival(row) for row in ours.candidates), default=_LARGEST),
         "repeats": float(len(ours.tools) - len(set(ours.tools))),

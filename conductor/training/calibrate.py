@@ -26,6 +26,7 @@ from conductor.policy.confidence import (
     Confidence,
     argument_features,
     plan_features,
+    refused,
     step_features,
 )
 from conductor.policy.filling import Filled, FilledStep, Filler
@@ -56,12 +57,16 @@ Links = frozenset[tuple[str, str]]
 class CalibrationConfig:
     """How confidence is fitted."""
 
-    unservable_share: float = 0.25
+    unservable_share: float = 0.5
     """Of the requests, those that are planned once more without the tools they need: the right plan is empty."""
     precision: float = 0.95
     """Share of right plans wanted among the accepted."""
     reserve: float = 0.01
     """Wanted on top of it, because the threshold is chosen on the requests that it is judged by here."""
+    refusals: float = 0.93
+    """Share of the requests that nobody can serve which should be refused ..."""
+    false_refusals: float = 0.03
+    """... unless more than this share of the others would be refused with them."""
     seed: int = 0
 
 
@@ -81,11 +86,23 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What the search found for an example."""
+
+    example: Example
+    hypotheses: tuple[Hypothesis, ...]
+
+    @property
+    def group(self) -> str:
+        """The request; the same one may be planned several times."""
+        return f"{self.example.source}/{self.example.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
     """All that was observed."""
 
-    plans: Observed = field(default_factory=Observed)
-    steps: Observed = field(default_factory=Observed)
+    searches: list[Searched] = field(default_factory=list)
     arguments: Observed = field(default_factory=Observed)
 
 
@@ -160,19 +177,13 @@ class Observer:
         self.seen = Observations()
 
     def plan(self, example: Example, *, links: Links | None = None) -> None:
-        """Note how sure the selector was of its best plan and of each step.
+        """Note what the search finds.
 
         Raises:
             OnnxError: the runtime failed.
         """
-        found = self._drafting.plans(example, links)
-        group = f"{example.source}/{example.id}"
-        features = plan_features(found, 0, tools=len(example.tools))
-        names = [example.tools[at].name for at in found[0].tools]
-        self.seen.plans.add(features, frozenset(names) == example.tool_set, group)
-        for place, name in enumerate(names):
-            step = step_features(found, 0, place, plan=features)
-            self.seen.steps.add(step, name in example.tool_set, group)
+        found = tuple(self._drafting.plans(example, links))
+        self.seen.searches.append(Searched(example=example, hypotheses=found))
 
     def fill(self, example: Example) -> None:
         """Note how sure the filler was of each argument when the right tools are given.
@@ -222,29 +233,80 @@ def fitted(seen: Observations, config: CalibrationConfig) -> tuple[Confidence, d
     Raises:
         ValueError: there is too little to fit on.
     """
+    nothing, refuse_at, refusals = _refusals(seen.searches, config)
+    settled = [
+        replace(one, hypotheses=refused(one.hypotheses)) if sure >= refuse_at and one.hypotheses[0].tools else one
+        for one, sure in zip(seen.searches, nothing.left_out, strict=True)
+    ]
+    plans, steps = decisions(settled)
     fits = {
         name: fit(features, decided.features, decided.right, decided.groups, seed=config.seed)
         for name, features, decided in (
-            ("plan", PLAN_FEATURES, seen.plans),
-            ("step", STEP_FEATURES, seen.steps),
+            ("plan", PLAN_FEATURES, plans),
+            ("step", STEP_FEATURES, steps),
             ("argument", ARGUMENT_FEATURES, seen.arguments),
         )
         if decided.right
     }
-    plan = fits["plan"]
-    found = Judged(confidence=plan.left_out, right=np.array(seen.plans.right))
+    servable = np.array([bool(one.example.steps) for one in settled])
+    found = Judged(confidence=fits["plan"].left_out, right=np.array(plans.right))
     accept_at = threshold_for(found, config.precision + config.reserve)
     confidence = replace(
         Confidence.uncalibrated(),
         **{name: one.regression for name, one in fits.items()},
+        nothing=nothing.regression,
+        refuse_at=refuse_at,
         accept_at=accept_at,
     )
     report: dict[str, Any] = {
         name: _report(fits[name], decided)
-        for name, decided in (("plan", seen.plans), ("step", seen.steps), ("argument", seen.arguments))
+        for name, decided in (("plan", plans), ("step", steps), ("argument", seen.arguments))
         if name in fits
     }
-    return confidence, report | {"accepted": accepted_at(found, accept_at).to_json()}
+    served = Judged(confidence=found.confidence[servable], right=found.right[servable])
+    return confidence, report | {
+        "refusals": refusals,
+        "accepted": accepted_at(found, accept_at).to_json(),
+        "accepted_of_servable": accepted_at(served, accept_at).to_json(),
+    }
+
+
+def decisions(searches: Sequence[Searched]) -> tuple[Observed, Observed]:
+    """The best plan of each search, and its steps, with whether they are right."""
+    plans, steps = Observed(), Observed()
+    for one in searches:
+        example, found = one.example, one.hypotheses
+        features = plan_features(found, 0, tools=len(example.tools))
+        names = [example.tools[at].name for at in found[0].tools]
+        plans.add(features, frozenset(names) == example.tool_set, one.group)
+        for place, name in enumerate(names):
+            steps.add(step_features(found, 0, place, plan=features), name in example.tool_set, one.group)
+    return plans, steps
+
+
+def _refusals(searches: Sequence[Searched], config: CalibrationConfig) -> tuple[Fit, float, dict[str, Any]]:
+    """How likely it is that nothing can serve a request, and from where on it is refused."""
+    features = [plan_features(one.hypotheses, 0, tools=len(one.example.tools)) for one in searches]
+    unservable = np.array([not one.example.steps for one in searches])
+    empty = np.array([not one.hypotheses[0].tools for one in searches])
+    found = fit(PLAN_FEATURES, features, unservable.tolist(), [one.group for one in searches], seed=config.seed)
+    refuse_at = 1.0
+    for threshold in sorted(set(found.left_out.tolist()), reverse=True):
+        taken = empty | (found.left_out >= threshold)
+        if taken[~unservable].mean() > config.false_refusals:
+            break
+        refuse_at = threshold
+        if taken[unservable].mean() >= config.refusals:
+            break
+    taken = empty | (found.left_out >= refuse_at)
+    told = {
+        "unservable": int(unservable.sum()),
+        "refused": round(100 * float(taken[unservable].mean()), 2),
+        "refused_by_the_search": round(100 * float(empty[unservable].mean()), 2),
+        "servable": int((~unservable).sum()),
+        "refused_wrongly": round(100 * float(taken[~unservable].mean()), 2),
+    }
+    return found, refuse_at, told
 
 
 def _report(one: Fit, decided: Observed) -> dict[str, Any]:

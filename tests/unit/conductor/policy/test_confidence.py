@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,8 @@ def test_parameters_survive_a_file() -> None:
         plan=Logistic(weights={"margin": 0.5, "empty": -1.0}, bias=0.1),
         step=Logistic(weights={"rival": 0.5}, bias=0.0),
         argument=Logistic(weights={"log_odds": 0.9}, bias=-0.2),
+        nothing=Logistic(weights={"refusal_log_odds": 1.0, "margin": -0.1}, bias=0.3),
+        refuse_at=0.6,
         accept_at=0.83,
     )
     again = Confidence.from_metadata({METADATA_KEY: json.dumps(confidence.to_json())})
@@ -88,6 +91,8 @@ def test_parameters_survive_a_file() -> None:
         {"plan": 5},
         {"step": None},
         {"accept_at": 2},
+        {"refuse_at": -1},
+        {"nothing": {"weights": {"relevance": 1.0}, "bias": 0.0}},
         {"accept_at": math.nan},
     ],
 )
@@ -105,3 +110,16 @@ def test_metadata_that_are_none_are_refused(written: str) -> None:
 
 def test_argument_features_are_named() -> None:
     assert ARGUMENT_FEATURES == ("log_odds",)
+
+
+def test_the_empty_plan_comes_first_where_nothing_can_serve() -> None:
+    never = Confidence.uncalibrated()
+    always = replace(never, refuse_at=0.0)
+    assert never.settled((BEST, SECOND), tools=5) == (BEST, SECOND)
+    settled = always.settled((BEST, SECOND), tools=5)
+    assert settled[1:] == (BEST, SECOND)
+    assert (settled[0].tools, settled[0].stop_probabilities) == ((), (0.1,))
+    assert 0 < always.of_plan(settled, 0, tools=5) < never.of_plan((BEST, SECOND), 0, tools=5)
+    assert always.settled((BEST, NONE, SECOND), tools=5) == (NONE, BEST, SECOND)
+    assert always.settled((NONE, BEST), tools=5) == (NONE, BEST)
+    assert always.settled((), tools=0) == ()

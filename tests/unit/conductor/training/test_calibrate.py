@@ -8,10 +8,17 @@ import pytest
 
 from conductor.plan import Literal, StepRef
 from conductor.policy.cards import ToolCard
-from conductor.policy.confidence import ARGUMENT_FEATURES, PLAN_FEATURES, STEP_FEATURES
 from conductor.policy.filling import Filled, FilledStep
 from conductor.policy.selecting import Hypothesis
-from conductor.training.calibrate import CalibrationConfig, Observations, Observer, fitted, without_its_tools
+from conductor.training.calibrate import (
+    CalibrationConfig,
+    Observations,
+    Observer,
+    Searched,
+    decisions,
+    fitted,
+    without_its_tools,
+)
 from conductor.training.examples import Example, GoldStep
 from conductor.training.logistic import fit
 
@@ -54,21 +61,50 @@ def test_examples_of_one_request_share_a_fold() -> None:
     assert twice.left_out[:60] == pytest.approx(twice.left_out[60:])
 
 
-def test_a_threshold_keeps_its_promise_on_what_was_left_out() -> None:
+TOOLS = tuple(ToolCard(name=name) for name in "abc")
+
+
+def _search(at: int, random: np.random.Generator, *, servable: bool) -> Searched:
+    """The surer the search is of its only tool, the likelier it is right; of no tool it is surer without one."""
+    sure = float(np.clip(random.beta(3, 1), 0.01, 0.99))
+    stop = float(random.uniform(0.05, 0.6) if not servable else random.uniform(0.0, 0.1))
+    right = TOOLS[0].name if random.random() < sure else TOOLS[1].name
+    hypotheses = tuple(
+        Hypothesis(
+            tools=(tool,),
+            log_probability=math.log(share),
+            candidates=(((tool, share), (2, 0.01)),),
+            step_log_probabilities=(math.log(share), 0.0),
+            stop_probabilities=(stop, 1.0),
+            relevance=(1.0,),
+        )
+        for tool, share in ((0, sure), (1, 1 - sure))
+    )
+    steps = (GoldStep(tool=right),) if servable else ()
+    example = Example(source="s", id=str(at), request="r", tools=TOOLS, steps=steps)
+    return Searched(example=example, hypotheses=hypotheses)
+
+
+def test_thresholds_keep_their_promises_on_what_was_left_out() -> None:
     random = np.random.default_rng(4)
     seen = Observations()
-    for at in range(600):
-        sure = random.normal()
-        right = bool(random.random() < 1 / (1 + math.exp(-3 * sure)))
-        seen.plans.add(dict.fromkeys(PLAN_FEATURES, 0.0) | {"margin": sure}, right, str(at))
-        seen.steps.add(dict.fromkeys(STEP_FEATURES, 0.0) | {"rival": sure}, right, str(at))
-        seen.arguments.add(dict.fromkeys(ARGUMENT_FEATURES, sure), right, str(at))
+    for at in range(1_200):
+        seen.searches.append(_search(at, random, servable=at % 4 != 0))
+        seen.arguments.add({"log_odds": float(random.normal())}, bool(random.random() < 0.5), str(at))
     confidence, report = fitted(seen, CalibrationConfig())
+    assert report["refusals"]["refused"] >= 75
+    assert report["refusals"]["refused_wrongly"] <= 3
     assert report["accepted"]["precision"] >= 95
-    assert 10 < report["accepted"]["coverage"] < 60
-    assert 0.5 < confidence.accept_at < 1
-    assert report["plan"]["calibration_error"] < 0.1
-    assert confidence.plan.weights["margin"] > 1
+    assert 20 < report["accepted"]["coverage"] < 90
+    assert report["plan"]["calibration_error"] < 0.08
+    unservable, servable = seen.searches[0], next(one for one in seen.searches if one.example.steps)
+    assert confidence.of_nothing(unservable.hypotheses, tools=3) > confidence.of_nothing(
+        servable.hypotheses, tools=3
+    )
+    refused = [
+        not confidence.settled(one.hypotheses, tools=3)[0].tools for one in seen.searches if not one.example.steps
+    ]
+    assert sum(refused) > 0.7 * len(refused)
 
 
 class _Scripted:
@@ -110,10 +146,11 @@ def test_what_was_right_is_noted() -> None:
         observer.plan(example)
         observer.fill(example)
     seen = observer.seen
-    assert (seen.plans.right, seen.plans.groups) == ([True, False], ["s/a", "s/b"])
-    assert seen.steps.right == [True, False]
+    plans, steps = decisions(seen.searches)
+    assert (plans.right, plans.groups) == ([True, False], ["s/a", "s/b"])
+    assert steps.right == [True, False]
     assert seen.arguments.right == [True, False, False, True, True, False, False, False]
-    assert seen.plans.features[0]["log_tools"] == pytest.approx(math.log(2))
+    assert plans.features[0]["log_tools"] == pytest.approx(math.log(2))
 
 
 def test_a_request_without_its_tools_has_the_empty_plan() -> None:
