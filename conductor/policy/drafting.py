@@ -135,7 +135,8 @@ class Drafter:
         if not reads_english(request):
             extra = Extra(multilingual=self._foreign(request), feedback=extra.feedback)
         found = self._selector.plans(reading, index, links=links, extra=extra)
-        return Considered(reading=reading, index=index, hypotheses=found)
+        settled = self.confidence.settled(found, tools=len(index.cards))
+        return Considered(reading=reading, index=index, hypotheses=settled)
 
     def fill(self, considered: Considered, steps: Sequence[ToolCard]) -> tuple[FilledStep, ...]:
         """The arguments of `steps` that the request or other steps give.
