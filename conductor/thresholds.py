@@ -115,6 +115,8 @@ def model_thresholds(properties: Mapping[str, str], *, accept_at: float) -> Plan
         return PlanThresholds(run=accept_at, ask_person=accept_at / 2)
     try:
         value: Any = json.loads(written)
+        if not isinstance(value, dict):
+            raise TypeError("an object is needed")
         known = {field.name: float(value[field.name]) for field in fields(PlanThresholds) if field.name in value}
     except (TypeError, ValueError) as error:
         raise PlanThresholdsInvalid(f"the model's thresholds are none: {error}", field=METADATA_KEY) from error

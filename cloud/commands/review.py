@@ -112,7 +112,7 @@ def resolve(
 ) -> None:
     """Settle one case: give the step's output or the plan, accept the proposed plan, or reject the task.
 
-    A plan is verified as every plan is; one that must not run is refused with all reasons, and the case stays open.
+    A plan is verified like any other; one that must not run is refused with all reasons, and the case stays open.
     """
     if (output is not None) + (plan is not None) + accept + reject != 1:
         raise InvalidRequest(

@@ -14,10 +14,15 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from agents.invocation import Invocation
+from conductor.hybrid_planner import HybridPlanner
+from conductor.plan import Plan
+from conductor.rules_planner import RulesPlanner
+from conductor.thresholds import PlanThresholds
 from conductor.waiting import Sweeper
 from podium.errors import AgentCrashed, DeviceOffline
 from podium.v1 import event_pb2, status_pb2
 from tests.fakes.agents import ANSWER, NUMBER, TEXT, agent_spec, answer, output
+from tests.fakes.planners import SurePlanner
 from tests.fakes.stage import stage
 from tests.unit.conductor.test_waiting import ASKING, CLARIFY, AskingPlanner, normalise
 
@@ -100,13 +105,51 @@ async def record() -> Sequence[event_pb2.Event]:
     return await show.events(state.task_id)
 
 
+async def record_a_persons_plan() -> Sequence[event_pb2.Event]:
+    """A tenant's task that rules and the trained planner were asked about, and that a person then planned."""
+    scripts = {
+        "clarify": ASKING,
+        "parse": output(topic="sales"),
+        "add": output(total=3.0),
+        "report": answer("It is 3 [Source: S1]"),
+    }
+    parsed: dict[str, Any] = {"tool": "parse", "arguments": {"text": {"request": "text"}}}
+    told = {
+        "tool": "report",
+        "arguments": {"total": 3.0, "page": {"step": 0, "field": "topic"}},
+        "depends_on": [0],
+    }
+    policy = SurePlanner(
+        {"steps": [parsed, {**told, "arguments": {"total": 2.0, "page": "p"}}], "confidence": 0.55}
+    )
+    planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant: PlanThresholds())
+    show = stage(SPECS, scripts, planner=planner)
+    state = await show.perform("How much is it?", tenant="acme")
+    show.clock.advance(minutes=2)
+    resolved = event_pb2.ReviewResolved(
+        verdict=status_pb2.REVIEW_VERDICT_CORRECTED,
+        reviewer="ada",
+        note="it is three",
+        plan=Plan.from_json({"steps": [parsed, told]}).to_proto(),
+        answer_step=1,
+    )
+    await show.desk.resolve_review(state.task_id, resolved)
+    state = await show.run(state.task_id)
+    assert state.status == status_pb2.TASK_STATUS_SUCCEEDED, state.error
+    return await show.events(state.task_id)
+
+
+RECORDED = {"2026-11-all-kinds": record, "2026-11-a-persons-plan": record_a_persons_plan}
+"""By the log's name."""
+
+
 def main(name: str) -> None:
-    """Write a new log.
+    """Write a new log, one of `RECORDED`.
 
     Raises:
         FileExistsError: there is one of that name; recorded logs are kept as they are.
     """
-    events = asyncio.run(record())
+    events = asyncio.run(RECORDED[name]())
     text = json.dumps([MessageToDict(event) for event in events], ensure_ascii=False, indent=1)
     with (LOGS / f"{name}.json").open("x", encoding="utf-8") as file:
         file.write(text + "\n")

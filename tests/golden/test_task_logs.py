@@ -53,6 +53,25 @@ def test_what_went_wrong_first_is_named() -> None:
     assert (found.code, found.agent) == ("AGENT_CRASHED", "fetch")
 
 
+def test_a_log_with_a_persons_plan_folds_to_its_end() -> None:
+    events = load("2026-11-a-persons-plan")
+    waiting = fold(events[:3])
+    assert waiting.status == status_pb2.TASK_STATUS_WAITING_REVIEW
+    assert waiting.reviews[0].proposed is not None
+    assert waiting.reviews[0].proposed.plan.confidence == 0.55
+    given = fold(events[:4])
+    assert given.status == status_pb2.TASK_STATUS_RUNNING
+    assert given.person_plan is not None
+    assert (given.person_plan.person, given.person_plan.answer) == ("ada", 1)
+    state = fold(events)
+    assert (state.status, state.last_sequence) == (status_pb2.TASK_STATUS_SUCCEEDED, 11)
+    assert (state.tenant, state.planner, state.origin) == ("acme", "person", "ada")
+    assert state.result is not None
+    assert state.result.planner == "person"
+    assert [entry.planner for entry in state.result.route] == ["rules", "policy", "person"]
+    assert state.result.route[1].confidence == 0.55
+
+
 def test_events_of_a_newer_writer_are_passed_over() -> None:
     events = load("2026-11-all-kinds")
     # Field 4000 of Event: a payload that this version does not know.
