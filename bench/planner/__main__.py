@@ -126,13 +126,13 @@ def _results(bench: Bench, chosen: Iterable[Suite], confidence: Confidence) -> d
             "marks": dict(suite.marks) if suite.marks else None,
             "score": bench.scored(suite, files[suite.name]),
         }
-    found["kept"] = list(_kept(by_name, ours, confidence))
+    found["kept"] = list(_kept(bench, by_name, ours, confidence))
     found["calibration"] = _calibrations({name: (files[name].gold, ours[name]) for name in ours}, confidence)
     return found
 
 
 def _kept(
-    by_name: Mapping[str, Suite], ours: Mapping[str, Path], confidence: Confidence
+    bench: Bench, by_name: Mapping[str, Suite], ours: Mapping[str, Path], confidence: Confidence
 ) -> Iterable[dict[str, Any]]:
     def told(title: str, mark: float | None, share: judging.Share) -> dict[str, Any]:
         return {"title": title, "mark": mark} | share.to_json()
@@ -149,6 +149,10 @@ def _kept(
         for registry, words in (("packs", "over the packs"), ("new_agents", "over the unseen agents")):
             part = judging.only(suite, registry)
             yield told(f"Chinese: right tool set, {words}", None, judging.right_sets(part, ours[suite.name]))
+        tasks = judging.only(suite, "packs")
+        for planner in ("policy", "rules"):
+            title = f"Chinese: right tool set, over the packs as a server's task, planner {planner}"
+            yield told(title, None, judging.right_sets(tasks, bench.packs(planner)))
     unservable = [suite for name, suite in by_name.items() if name.startswith("kept-unservable")]
     if unservable:
         parts = [(suite, ours[suite.name]) for suite in unservable]

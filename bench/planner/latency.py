@@ -1,16 +1,16 @@
 """How long planning takes and what memory it needs, beside what was asked for."""
 
-import json
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 from bench.planner.running import Bench, last_object, run
 from bench.planner.suites import Suite, write
-from conductor.training.datasets import read_bfcl, read_nestools
+from conductor.training.datasets import DATA_VARIABLE, read_bfcl, read_nestools
 
 REQUESTS = 500
 MOST_SECONDS = 290
+_MOST_MS = {"UltraTool, 20 tools": 15, "UltraTool, 260 tools": 25, "NesTools with arguments": 40}
 
 
 def latency(bench: Bench) -> list[dict[str, Any]]:
@@ -34,9 +34,27 @@ def _batch(bench: Bench) -> dict[str, Any]:
 
 
 def _single(bench: Bench) -> Iterable[dict[str, Any]]:
-    command = [sys.executable, "-m", "bench.planner_latency", "--json", "--data", str(bench.data)]
+    """Of `python -m bench.planner_latency`: one request at a time on one core, the tools known before."""
+    command = [sys.executable, "-m", "bench.planner_latency", "--json"]
     if bench.model is not None:
         command += ["--model", str(bench.model)]
-    found = last_object(run(command))
-    (bench.work / "latency.json").write_text(json.dumps(found), encoding="utf-8")
-    return list(found["rows"])
+    found = bench.remembered(
+        "latency",
+        bench.model_key,
+        lambda: last_object(run(command, {DATA_VARIABLE: str(bench.data)})),
+    )
+    for row in found["latency"]:
+        value = f"p50 {row['p50_ms']:.1f} ms, p95 {row['p95_ms']:.1f} ms, processor {row['cpu_p50_ms']:.1f} ms"
+        peer = f"MiniLM router {row['peer_p50_ms']:.1f} ms, {row['ratio']:g} times that"
+        mark = _MOST_MS.get(row["what"])
+        yield {
+            "what": f"{row['what']}, {row['requests']} requests, one core",
+            "value": f"{value}; {peer}",
+            "mark": "" if mark is None else f"p50 {mark} ms",
+        }
+    memory = found["memory"]
+    yield {
+        "what": "most memory of a planning process, 260 tools",
+        "value": f"{memory['english_mib']:g} MiB, {memory['with_chinese_mib']:g} MiB after a Chinese request",
+        "mark": "300 MB",
+    }

@@ -88,6 +88,19 @@ class Bench:
             run([sys.executable, "-m", "bench.planner.predict", "--model", str(self.model), *given])
         )
 
+    def packs(self, planner: str) -> Path:
+        """The file of what a server's planner makes of the Chinese requests to the packs."""
+        out = self.work / "predictions" / f"kept-chinese-tasks.{planner}.jsonl"
+
+        def make() -> dict[str, Any]:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            model = [] if self.model is None else ["--model", str(self.model)]
+            command = [sys.executable, "-m", "bench.planner.packs", "--planner", planner, "--out", str(out)]
+            return last_object(run([*command, *model]))
+
+        self._file(f"tasks-{planner}", _key(f"{self.model_key} {planner}"), out, make)
+        return out
+
     def baseline(self, name: str, suite: Suite, files: Files) -> Path:
         """The file of a baseline's plans."""
         out = self.work / "predictions" / f"{suite.name}.{name}.jsonl"
