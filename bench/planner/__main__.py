@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from bench.planner import judging, pictures
 from bench.planner.latency import latency
 from bench.planner.page import page
 from bench.planner.running import Bench, PieceFailed
-from bench.planner.suites import Files, Suite, suites, write
+from bench.planner.suites import Suite, suites, write
 from conductor.evaluation.intervals import SEED
 from conductor.policy.confidence import Confidence
 from conductor.policy.model import PlannerModel
@@ -69,14 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         threads=given.threads,
         say=_say,
     )
-    model = local_planner(given.model) if given.model else PlannerModel.committed()
-    confidence = Confidence.from_metadata(model.properties)
+    chosen = [suite for suite in suites(bench.data) if given.only in suite.name]
     try:
-        results = _results(bench, [suite for suite in suites(bench.data) if given.only in suite.name], confidence)
+        if given.baselines:
+            _baselines(bench, chosen, given.jobs)
+            return 0
+        model = local_planner(given.model) if given.model else PlannerModel.committed()
+        confidence = Confidence.from_metadata(model.properties)
+        results = _results(bench, chosen, confidence, given.jobs)
+        results["latency"] = latency(bench) if not given.only else []
     except PieceFailed as error:
         _say(f"failed: {error}")
         return 1
-    results["latency"] = latency(bench) if not given.only else []
     results["ablations"] = json.loads(given.ablations.read_text("utf-8")) if given.ablations else []
     results["made"] = _made(model, given.model, confidence, time.monotonic() - started)
     if not given.only:
@@ -104,31 +109,44 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--ablations", type=Path, help="JSON: [{title, columns, rows: [{name, values}]}]")
     parser.add_argument("--threads", type=int, default=1, help="rows planned at once")
+    parser.add_argument("--jobs", type=int, default=2, help="suites that are worked on at once")
+    parser.add_argument("--baselines", action="store_true", help="only let the simple planners plan")
     parser.add_argument("--only", default="", help="only the suites with this in their name; no page")
     parser.add_argument("--json", action="store_true", help="print all figures as one object")
     return parser.parse_args(arguments)
 
 
-def _results(bench: Bench, chosen: Iterable[Suite], confidence: Confidence) -> dict[str, Any]:
-    found: dict[str, Any] = {"suites": {}, "kept": []}
-    files: dict[str, Files] = {}
-    ours: dict[str, Path] = {}
-    by_name: dict[str, Suite] = {}
-    for suite in chosen:
-        by_name[suite.name] = suite
-        files[suite.name] = write(suite, bench.work / "suites")
-        ours[suite.name] = bench.predicted(suite, files[suite.name])[0]
-        found["suites"][suite.name] = {
-            "title": suite.title,
-            "mode": suite.mode,
-            "requests": len(suite.examples),
-            "kept": suite.kept,
-            "marks": dict(suite.marks) if suite.marks else None,
-            "score": bench.scored(suite, files[suite.name]),
-        }
-    found["kept"] = list(_kept(bench, by_name, ours, confidence))
-    found["calibration"] = _calibrations({name: (files[name].gold, ours[name]) for name in ours}, confidence)
-    return found
+def _baselines(bench: Bench, chosen: Sequence[Suite], jobs: int) -> None:
+    """Run the simple planners only; the next run finds what they planned."""
+    wanted = [(name, suite, write(suite, bench.work / "suites")) for suite in chosen for name in suite.baselines]
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="baseline") as pool:
+        list(pool.map(lambda one: bench.baseline(*one), wanted))
+
+
+def _results(bench: Bench, chosen: Sequence[Suite], confidence: Confidence, jobs: int) -> dict[str, Any]:
+    by_name = {suite.name: suite for suite in chosen}
+    files = {suite.name: write(suite, bench.work / "suites") for suite in chosen}
+    # Each piece is a process that works on one core; so many of them run side by side.
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="suite") as pool:
+        scores = dict(
+            zip(by_name, pool.map(lambda suite: bench.scored(suite, files[suite.name]), chosen), strict=True)
+        )
+    ours = {suite.name: bench.predicted(suite, files[suite.name])[0] for suite in chosen}
+    return {
+        "suites": {
+            suite.name: {
+                "title": suite.title,
+                "mode": suite.mode,
+                "requests": len(suite.examples),
+                "kept": suite.kept,
+                "marks": dict(suite.marks) if suite.marks else None,
+                "score": scores[suite.name],
+            }
+            for suite in chosen
+        },
+        "kept": list(_kept(bench, by_name, ours, confidence)),
+        "calibration": _calibrations({name: (files[name].gold, ours[name]) for name in ours}, confidence),
+    }
 
 
 def _kept(
