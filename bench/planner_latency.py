@@ -131,6 +131,7 @@ def _print_memory(model: PlannerModel) -> None:
     """Plan as a server does and say what it took; what only the benchmark needs is not imported by then."""
     examples = read_ultratool(data_folder())[:20]
     before = _peak_mib()
+    model.load()
     planner = BatchPlanner(lambda: Drafter(model, Tokens()), tools=examples[0].tools)
     for item in examples:
         planner.plan(BatchRow(id=item.id, request=item.request))

@@ -16,6 +16,7 @@ from conductor.policy.cards import ToolCard
 from conductor.policy.drafting import Considered, Drafter, Links, has_schemas
 from conductor.policy.filling import FilledStep
 from conductor.policy.selecting_index import ToolIndex
+from tools.onnx.memory import give_back
 
 _ALTERNATIVES = 5
 _MAX_DEPTH = 24
@@ -70,6 +71,7 @@ class BatchPlanner:
         self._own = threading.local()
         self._own.drafter = make_drafter()
         self._shared: ToolIndex = self._own.drafter.index(tools)
+        give_back()
         self._links = links
         self._threads = threads
         self._values = _Values()

@@ -84,6 +84,7 @@ class Drafter:
         self.confidence = Confidence.from_metadata(model.properties)
         self._tokens = tokens
         self._foreign = foreign
+        self._read_foreign = False
         self._selector = Selector(model, tokens)
         self._filler = Filler(model, tokens)
         self._indexes: dict[tuple[str, ...], ToolIndex] = {}
@@ -100,7 +101,10 @@ class Drafter:
             OnnxError: the runtime failed.
         """
         key = tuple(card.key for card in cards)
-        found = self._indexes.pop(key, None) or self._selector.index(cards)
+        found = self._indexes.pop(key, None)
+        if found is None:
+            found = self._selector.index(cards)
+            give_back()
         self._indexes[key] = found
         if len(self._indexes) > _INDEXES:
             del self._indexes[next(iter(self._indexes))]
@@ -133,10 +137,17 @@ class Drafter:
         """
         reading = read(self.model, self._tokens, request)
         if not reads_english(request):
-            extra = Extra(multilingual=self._foreign(request), feedback=extra.feedback)
+            extra = Extra(multilingual=self._foreign_memory(request), feedback=extra.feedback)
         found = self._selector.plans(reading, index, links=links, extra=extra)
         settled = self.confidence.settled(found, tools=len(index.cards))
         return Considered(reading=reading, index=index, hypotheses=settled)
+
+    def _foreign_memory(self, request: str) -> Floats:
+        found = self._foreign(request)
+        if not self._read_foreign:
+            self._read_foreign = True
+            give_back()  # the first such request has loaded an encoder
+        return found
 
     def fill(self, considered: Considered, steps: Sequence[ToolCard]) -> tuple[FilledStep, ...]:
         """The arguments of `steps` that the request or other steps give.

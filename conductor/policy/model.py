@@ -112,6 +112,7 @@ class PlannerModel:
         """
         for name, part in self._parts.items():
             self._load(name, part)
+            give_back()
         self._content = None
         give_back()
 
