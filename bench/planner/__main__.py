@@ -50,8 +50,8 @@ _POOLED = (
     "ultratool-dev-nolinks",
     "ultratool-dev_disjoint-nolinks",
     "nestools-dev",
-    "bfcl-multiple-dev",
-    "bfcl-live_multiple-dev",
+    "bfcl-multiple-dev-fresh",
+    "bfcl-live_multiple-dev-fresh",
     "sealtools-dev",
     "packs-dev",
 )

@@ -4,6 +4,7 @@ Each suite becomes files: requests and tools, all that a planner may see, and go
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,13 +104,27 @@ def _public(data: Path) -> Iterable[Suite]:
         learn="nestools",
         marks={"tool_f1": 88, "dep_f1": 78, "arg_f1": 65, "exact": 30},
     )
-    bfcl = members(read_bfcl(data), "dev")
-    for name, mark in (("multiple", 60.0), ("live_multiple", None)):
+    bfcl = read_bfcl(data)
+    trained = {_words(one.request) for one in members(bfcl, "train", "select", "select_disjoint")}
+    for name, title, fresh, mark in (
+        ("multiple", "BFCL multiple, requests that occur in no training part", True, 60.0),
+        (
+            "multiple",
+            "BFCL multiple, all (about half repeat a request of simple_python word for word)",
+            False,
+            60.0,
+        ),
+        ("live_multiple", "BFCL live_multiple, requests that occur in no training part", True, None),
+    ):
         yield Suite(
-            name=f"bfcl-{name}-dev",
-            title=f"BFCL {name}",
+            name=f"bfcl-{name}-dev-{'fresh' if fresh else 'all'}",
+            title=title,
             mode="accept",
-            examples=tuple(one for one in bfcl if one.source == f"bfcl/{name}"),
+            examples=tuple(
+                one
+                for one in members(bfcl, "dev")
+                if one.source == f"bfcl/{name}" and not (fresh and _words(one.request) in trained)
+            ),
             baselines=("zero_shot",),
             learn="bfcl",
             marks=None if mark is None else {"acc": mark},
@@ -128,6 +143,10 @@ def _public(data: Path) -> Iterable[Suite]:
         mode="mean",
         examples=members(read_written("packs", data), "dev"),
     )
+
+
+def _words(request: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", request.lower()))
 
 
 def _kept(data: Path) -> Iterable[Suite]:
