@@ -7,6 +7,7 @@ goes with the final weights of the same design (`export --confidence`).
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -340,11 +341,18 @@ def observed(observer: Observer, data: Path, config: CalibrationConfig) -> Obser
 
 def _selected(data: Path) -> Iterator[Example]:
     for read_set in (read_ultratool, read_nestools, read_sealtools, read_bfcl):
-        for example in members(read_set(data), "select", "select_disjoint"):
-            if len(example.tools) > 1:
+        examples = read_set(data)
+        # BFCL repeats requests among its parts: one that was trained on says nothing about the others.
+        trained = {_words(example.request) for example in members(examples, "train")}
+        for example in members(examples, "select", "select_disjoint"):
+            if len(example.tools) > 1 and _words(example.request) not in trained:
                 yield example
     for path in sorted(FOLDER.glob("*.jsonl")):
         yield from members(read_written(path.stem, data), "select")
+
+
+def _words(request: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", request.lower()))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
