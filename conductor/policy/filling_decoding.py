@@ -1,4 +1,4 @@
-"""From the scores of the joint pass to arguments: the likeliest way in which each gets a value that its schema takes."""
+"""From the scores of the joint pass to arguments: the likeliest way in which each gets a valid value."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -224,6 +224,11 @@ def _assembled(arguments: Mapping[tuple[str, ...], Filled]) -> Mapping[str, Fill
         if len(path) == 1:
             found[path[0]] = filled
             continue
+        whole = found.get(path[0])
+        if whole is not None and not (
+            isinstance(whole.argument, Literal) and isinstance(whole.argument.value, dict)
+        ):
+            continue
         if not isinstance(filled.argument, Literal):
             continue
         before = found.get(path[0])
@@ -258,9 +263,7 @@ def _text(request: str, spans: Sequence[tuple[int, int]]) -> _Text:
     return _Text(request=request, spans=spans, begins=begins, ends=ends, numbers=number_pieces(request, spans))
 
 
-def number_pieces(
-    request: str, spans: Sequence[tuple[int, int]]
-) -> tuple[tuple[NumberMention, int, int], ...]:
+def number_pieces(request: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[NumberMention, int, int], ...]:
     """Every number in `request` with its first and last piece."""
     found = []
     for mention in find_numbers(request):

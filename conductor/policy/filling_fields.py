@@ -1,7 +1,8 @@
-"""A tool's fields as the filler reads them: its texts, which pieces of them belong to which field, their vectors."""
+"""A tool's fields as the filler reads them: its texts, which pieces belong to which field, their vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,14 +12,14 @@ from conductor.policy.tokens import TokenBatch, Tokens
 from conductor.policy.values.fields import InputField, input_fields, type_of, words_of
 
 TOOL = "fill_tool"
-"""Part: `states` [texts, length, WIDTH], `mask` [texts, length] int64 and `pool` [texts, rows, length], the weights
-of the pieces in each row, to `vectors` [texts, rows, WIDTH]."""
+"""Part: `states` [texts, length, WIDTH], `mask` [texts, length] int64 and `pool` [texts, rows, length], the
+weights of the pieces in each row, to `vectors` [texts, rows, WIDTH]."""
 _LONGEST_DESCRIPTION = 240
 _LONGEST_TEXT = 640
 _BATCH = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class OutputField:
     """One field of what a tool returns."""
 
@@ -26,6 +27,11 @@ class OutputField:
     type: str
     words: str
     description: str
+
+    @cached_property
+    def bag(self) -> frozenset[str]:
+        """The words of its name."""
+        return frozenset(self.words.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +119,7 @@ class _Writer:
 
 
 def pooling(texts: ToolTexts, batch: TokenBatch, first: int) -> list[tuple[int, Floats]]:
-    """For every row of `texts` its text in `batch`, which holds them from `first` on, and weights of the pieces."""
+    """For every row of `texts` its text in `batch`, which has them from `first` on, and weights of pieces."""
     length = batch.ids.shape[1]
     found = []
     for text, (start, end) in texts.rows:
@@ -149,8 +155,10 @@ def read_tools(parts: PartRunner, tokens: Tokens, cards: Sequence[ToolCard]) -> 
         OnnxError: the runtime failed.
     """
     found: dict[str, ToolFields] = {}
-    for at in range(0, len(cards), _BATCH):
-        group = [tool_texts(card) for card in cards[at : at + _BATCH]]
+    # Those of like length together, for little padding.
+    written = sorted(((card, tool_texts(card)) for card in cards), key=lambda pair: len(pair[1].texts[0]))
+    for at in range(0, len(written), _BATCH):
+        group = [texts for _, texts in written[at : at + _BATCH]]
         batch = tokens.batch([text for texts in group for text in texts.texts])
         states = parts.run(BOTTOM, {"ids": batch.ids, "mask": batch.mask})["states"].astype(np.float32, copy=False)
         placed: list[list[tuple[int, int]]] = []
@@ -167,7 +175,7 @@ def read_tools(parts: PartRunner, tokens: Tokens, cards: Sequence[ToolCard]) -> 
         for text, rows in enumerate(rows_of):
             pool[text, : len(rows)] = rows if rows else 0.0
         vectors = parts.run(TOOL, {"states": states, "mask": batch.mask, "pool": pool})["vectors"]
-        for card, texts, places in zip(cards[at : at + _BATCH], group, placed, strict=True):
+        for (card, texts), places in zip(written[at : at + _BATCH], placed, strict=True):
             rows_here = np.stack([vectors[text, row] for text, row in places]).astype(np.float32, copy=False)
             found[card.key] = with_vectors(texts, rows_here)
     return found

@@ -1,4 +1,4 @@
-"""What the filler's joint pass takes: the request's pieces, and every step, argument and result of the plan so far.
+"""What the filler's joint pass takes: the request's pieces, and every step, argument and result of the plan.
 
 The same arrays are built in training and in service.
 """
@@ -16,11 +16,12 @@ from conductor.policy.values.fields import InputField
 from conductor.policy.values.numbers import find_numbers
 
 JOINT = "fill_joint"
-"""Part: the arrays of `JointInputs` with a first axis for the batch, to the scores that `filling_decoding` reads."""
+"""Part: the arrays of `JointInputs`, batch axis first, to the scores that `filling_decoding` reads."""
 STEP, INPUT, OUTPUT = 1, 2, 3
 MAX_STEPS = 16
 """Steps beyond share the last number."""
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "any")
+_NUMERIC = ("integer", "number")
 PIECE_FEATURES = 8
 ITEM_FEATURES = 20
 OPTION_FEATURES = 3
@@ -82,7 +83,7 @@ def joint_inputs(
     Args:
         request: Its text.
         spans: The characters of its pieces.
-        states: What the shared layers made of the pieces, [pieces, WIDTH]; an empty array leaves them to the caller.
+        states: What the shared layers made of the pieces, [pieces, WIDTH]; empty leaves them to the caller.
         steps: A tool may come several times.
     """
     items: list[Item] = []
@@ -146,15 +147,17 @@ def _item_features(item: Item) -> Floats:
 
 def _option_features(request: str, items: Sequence[Item], most: int) -> Floats:
     features = np.zeros((len(items), most, OPTION_FEATURES), dtype=np.float32)
-    plain = " " + re.sub(r"[\W_]+", " ", request.lower()) + " "
+    plain = f" {re.sub(r'[^a-z0-9]+', ' ', request.lower())} "
     known = set(plain.split())
     for row, item in enumerate(items):
-        if item.input is None:
+        if item.input is None or not item.input.options:
             continue
         default = item.input.schema.get("default")
         for column, option in enumerate(item.input.options):
-            words = re.sub(r"[\W_]+", " ", option.text.lower()).split()
-            features[row, column, 0] = bool(words) and f" {' '.join(words)} " in plain
+            words = option.plain.split()
+            # Words of scripts without spaces are looked for as they stand.
+            stands = f" {option.plain} " in plain or (not option.plain.isascii() and option.text in request)
+            features[row, column, 0] = bool(words) and stands
             features[row, column, 1] = sum(word in known for word in words) / max(1, len(words))
             features[row, column, 2] = option.value == default
     return features
@@ -166,24 +169,26 @@ def _pair_features(items: Sequence[Item]) -> Floats:
     outputs = [(index, item, item.output) for index, item in enumerate(items) if item.output is not None]
     if not outputs:
         return features
-    named = {index: set(output.words.split()) for index, _, output in outputs}
+    columns = np.array([index for index, _, _ in outputs])
+    steps = np.array([item.step for _, item, _ in outputs])
     for row, item in enumerate(items):
         field = item.input
         if field is None:
             continue
-        words = set(field.words.split())
-        for column, other, output in outputs:
-            if other.step == item.step:
-                continue
-            theirs = named[column]
-            pair = features[row, column]
-            pair[0] = 1
-            pair[1] = other.step > item.step
-            pair[2] = other.step == item.step - 1
-            pair[3] = field.words == output.words
-            pair[4] = len(words & theirs) / max(1, len(words | theirs))
-            pair[5] = len(words & theirs) / max(1, len(words))
-            pair[6] = field.type == output.type
-            pair[7] = {field.type, output.type} <= {"integer", "number"} or "any" in (field.type, output.type)
-            pair[8] = abs(other.step - item.step) / MAX_STEPS
+        pair = np.zeros((len(outputs), PAIR_FEATURES), dtype=np.float32)
+        pair[:, 1] = steps > item.step
+        pair[:, 2] = steps == item.step - 1
+        pair[:, 8] = np.abs(steps - item.step) / MAX_STEPS
+        for place, (_, _, output) in enumerate(outputs):
+            shared = len(field.bag & output.bag)
+            pair[place, 3] = field.words == output.words
+            pair[place, 4] = shared / max(1, len(field.bag | output.bag))
+            pair[place, 5] = shared / max(1, len(field.bag))
+            pair[place, 6] = field.type == output.type
+            pair[place, 7] = "any" in (field.type, output.type) or (
+                field.type in _NUMERIC and output.type in _NUMERIC
+            )
+        pair[:, 0] = 1
+        pair[steps == item.step] = 0
+        features[row, columns] = pair
     return features

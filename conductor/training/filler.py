@@ -1,15 +1,12 @@
-"""The parts of the model that fill arguments, as torch modules: `fill_tool` and `fill_joint`."""
+"""The modules that fill arguments: vectors of a tool's fields, and the joint pass."""
 
-from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from conductor.policy.filling_fields import TOOL
 from conductor.policy.filling_inputs import (
     ITEM_FEATURES,
-    JOINT,
     MAX_STEPS,
     OPTION_FEATURES,
     PAIR_FEATURES,
@@ -18,7 +15,6 @@ from conductor.policy.filling_inputs import (
 from conductor.policy.filling_kinds import KINDS
 from conductor.policy.parts import WIDTH
 from conductor.training.encoder import Top
-from conductor.training.parts import Part
 
 _HEAD = 128
 
@@ -27,7 +23,7 @@ class FillTool(nn.Module):
     """Vectors of a tool's fields out of the states of its texts: the mean of their pieces."""
 
     def forward(self, states: Tensor, mask: Tensor, pool: Tensor) -> Tensor:
-        """[texts, rows, WIDTH] out of `states` [texts, length, WIDTH] by the weights `pool` [texts, rows, length]."""
+        """Vectors [texts, rows, WIDTH] of `states` [texts, length, WIDTH] by weights `pool` [texts, rows, length]."""
         return torch.matmul(pool * mask[:, None, :].to(pool.dtype), states)
 
 
@@ -37,6 +33,12 @@ class FillJoint(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.top = Top()
+        layer: Any
+        for layer in self.top.layers:
+            # Heads of 32 are too narrow for torch's fused kernel: plain products train a third faster. Attention
+            # weights are not dropped for the same reason; hidden states are.
+            layer.attention.self.config._attn_implementation = "eager"
+            layer.attention.self.dropout.p = 0.0
         self.item = nn.Linear(2 * WIDTH, WIDTH)
         half = 0.5 * torch.eye(WIDTH)
         with torch.no_grad():
@@ -53,8 +55,7 @@ class FillJoint(nn.Module):
         self.kind = nn.Sequential(nn.Linear(2 * WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, KINDS))
         self.pointer_items = nn.Linear(WIDTH, 4 * _HEAD)
         self.pointer_pieces = nn.Linear(WIDTH, 4 * _HEAD)
-        self.option_items = nn.Linear(2 * WIDTH, _HEAD)
-        self.option_values = nn.Linear(WIDTH, _HEAD)
+        self.option_items = nn.Linear(2 * WIDTH, WIDTH)
         self.option_features = nn.Linear(OPTION_FEATURES, 1)
         self.reference_inputs = nn.Linear(WIDTH, _HEAD)
         self.reference_outputs = nn.Linear(WIDTH, _HEAD)
@@ -77,8 +78,8 @@ class FillJoint(nn.Module):
         """Scores of every item; shapes as `conductor.policy.filling_inputs` builds them, with a batch axis first.
 
         Returns:
-            kind [batch, items, KINDS]; pointers [batch, items, 4, pieces] (start, end, first piece of an item of a
-            list, inside of a list); option [batch, items, options]; reference [batch, items, items].
+            kind [batch, items, KINDS]; pointers [batch, items, 4, pieces] (start, end, first piece of an item of
+            a list, inside of a list); option [batch, items, options]; reference [batch, items, items].
         """
         length = states.shape[1]
         offered = self.item_norm(self.item(items)) + self.item_kind(item_kind) + self.item_step(item_step)
@@ -99,8 +100,8 @@ class FillJoint(nn.Module):
         both = torch.cat([things, evidence], dim=-1)
         kind = self.kind(both)
 
-        wanted = self.option_items(both)[:, :, :, None]
-        option = torch.matmul(self.option_values(options), wanted)[..., 0] / _HEAD**0.5
+        wanted = self.option_items(both)[:, :, :, None].to(options.dtype)
+        option = torch.matmul(options, wanted)[..., 0] / WIDTH**0.5
         option = option + self.option_features(option_features)[..., 0] + (1.0 - option_mask) * -1e4
 
         asking, giving = self.reference_inputs(things), self.reference_outputs(things)
@@ -109,80 +110,3 @@ class FillJoint(nn.Module):
         earlier = pairs[..., 0] * (1.0 - pairs[..., 1])
         reference = reference + (1.0 - earlier) * -1e4
         return kind, pointers, option, reference
-
-
-def filler_parts(checkpoint: Path | None = None) -> list[Part]:
-    """The filler's parts, untrained without a checkpoint.
-
-    Args:
-        checkpoint: A safetensors file that `train_filler` wrote.
-    """
-    joint = FillJoint()
-    if checkpoint is not None:
-        joint.load_state_dict(load_file(checkpoint))
-    joint.eval()
-    return parts_of(joint)
-
-
-def parts_of(joint: FillJoint) -> list[Part]:
-    """The parts around a module that is being trained."""
-    texts, rows, length, items, options = 2, 3, 6, 5, 4
-    tool = Part(
-        name=TOOL,
-        module=FillTool(),
-        inputs={
-            "states": torch.randn(texts, length, WIDTH),
-            "mask": torch.ones(texts, length, dtype=torch.int64),
-            "pool": torch.rand(texts, rows, length),
-        },
-        outputs=("vectors",),
-        dynamic={
-            "states": {0: "fill_texts", 1: "fill_text_length"},
-            "mask": {0: "fill_texts", 1: "fill_text_length"},
-            "pool": {0: "fill_texts", 1: "fill_rows", 2: "fill_text_length"},
-            "vectors": {0: "fill_texts", 1: "fill_rows"},
-        },
-        weights="fp32",
-    )
-    pieces = {0: "fill_batch", 1: "fill_length"}
-    things = {0: "fill_batch", 1: "fill_items"}
-    offered = {0: "fill_batch", 1: "fill_items", 2: "fill_options"}
-    paired = {0: "fill_batch", 1: "fill_items", 2: "fill_items"}
-    return [
-        tool,
-        Part(
-            name=JOINT,
-            module=joint,
-            inputs={
-                "states": torch.randn(1, length, WIDTH),
-                "mask": torch.ones(1, length, dtype=torch.int64),
-                "pieces": torch.rand(1, length, PIECE_FEATURES),
-                "items": torch.randn(1, items, 2 * WIDTH),
-                "item_kind": torch.tensor([[1, 2, 3, 1, 2]]),
-                "item_step": torch.tensor([[0, 0, 0, 1, 1]]),
-                "item_features": torch.rand(1, items, ITEM_FEATURES),
-                "options": torch.randn(1, items, options, WIDTH),
-                "option_mask": torch.ones(1, items, options),
-                "option_features": torch.rand(1, items, options, OPTION_FEATURES),
-                "pairs": torch.rand(1, items, items, PAIR_FEATURES),
-            },
-            outputs=("kind", "pointers", "option", "reference"),
-            dynamic={
-                "states": pieces,
-                "mask": pieces,
-                "pieces": pieces,
-                "items": things,
-                "item_kind": things,
-                "item_step": things,
-                "item_features": things,
-                "options": offered,
-                "option_mask": offered,
-                "option_features": offered,
-                "pairs": paired,
-                "kind": things,
-                "pointers": {0: "fill_batch", 1: "fill_items", 3: "fill_length"},
-                "option": offered,
-                "reference": paired,
-            },
-        ),
-    ]

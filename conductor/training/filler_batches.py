@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,7 +94,8 @@ def _padded(arrays: Sequence[Array], axes: tuple[str, ...], sizes: Mapping[str, 
     shape = [sizes[axis] for axis in axes] + list(first.shape[len(axes) :])
     found = np.zeros((len(arrays), *shape), dtype=first.dtype)
     for row, array in enumerate(arrays):
-        found[(row, *(slice(0, size) for size in array.shape))] = array
+        place: Any = (row, *(slice(0, size) for size in array.shape))
+        found[place] = array
     return torch.from_numpy(found)
 
 
@@ -153,22 +155,21 @@ def _one_target(
             kept += 1
     for option in label.options:
         found["options"][row, option] = True
-    if label.reference is not None:
-        for column, other in enumerate(things):
-            if (
-                other.output is not None
-                and other.step == label.reference[0]
-                and other.output.name == label.reference[1]
-            ):
-                found["references"][row, column] = True
+    for column, other in enumerate(things if label.reference is not None else ()):
+        if other.output is not None and (other.step, other.output.name) == label.reference:
+            found["references"][row, column] = True
     if LIST in label.kinds and label.items and spans[-2][1] >= label.items[-1][1]:
-        found["kinds"][row, LIST] = True
-        for start, end in label.items:
-            covered = covering(spans, start, end)
-            if covered:
-                found["first"][row, covered[0]] = 1
-                found["inside"][row, covered[0] : covered[1] + 1] = 1
+        _list_target(label, row, spans, found)
     known = kept or label.options or found["references"][row].any() or found["kinds"][row].any()
     found["weight"][row] = 1.0 if known else _UNKNOWN_WEIGHT
     if not known:
         found["kinds"][row, UNKNOWN] = True
+
+
+def _list_target(label: FieldLabel, row: int, spans: Sequence[tuple[int, int]], found: dict[str, Array]) -> None:
+    found["kinds"][row, LIST] = True
+    for start, end in label.items:
+        covered = covering(spans, start, end)
+        if covered:
+            found["first"][row, covered[0]] = 1
+            found["inside"][row, covered[0] : covered[1] + 1] = 1

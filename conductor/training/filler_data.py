@@ -24,7 +24,6 @@ def filling_examples(data: Path, *parts: Part) -> dict[str, tuple[Example, ...]]
         "bfcl": members(read_bfcl(data), *parts),
     }
     names = [name for name in _WRITTEN if (FOLDER / f"{name}.jsonl").exists()]
-    names += sorted(path.stem for path in FOLDER.glob("packs*.jsonl"))
     for name in names:
         rows = members(read_written(name, data), *parts)
         kept = tuple(example for example in rows if _has_arguments(example))

@@ -1,27 +1,32 @@
-"""Where the arguments of the right plan come from: labels for the filler, found by running the normalisers on the text."""
+"""Where the arguments of the right plan come from: labels found by running the normalisers on the text."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from conductor.policy.cards import ToolCard
-from conductor.policy.filling_kinds import ABSENT, FALSE, FORM, LIST, OPTION, REFERENCE, SPAN, TRUE, UNKNOWN
+from conductor.policy.filling_kinds import ABSENT, FALSE, FORM, LIST, SPAN, TRUE, UNKNOWN
 from conductor.policy.values.dates import find_dates, find_times
 from conductor.policy.values.fields import InputField, input_fields
 from conductor.policy.values.forms import (
     as_it_stands,
     clean,
     in_form,
+    mentions_place,
     number_as_it_stands,
     number_in_form,
+    plain_form,
     split_items,
 )
 from conductor.policy.values.numbers import find_numbers
+from conductor.policy.values.places import city_and_region, currency
 from conductor.training.examples import Example, GoldStep
 
 _LONGEST = 24
-_WORD = re.compile(r"\w+|[^\w\s]")
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|[^\w\s]")
 _MOST_SPANS = 8
 
 
@@ -115,13 +120,15 @@ def _gold(step: GoldStep, path: tuple[str, ...]) -> _Gold:
         values = [step.arguments[path[0]]]
     else:
         return _Gold(absent=True)
+    if len(path) > 1 and _reference(values):
+        return _Gold(absent=True)
     for name in path[1:]:
         inner: list[Any] = []
         for value in values:
             found = value.get(name, "") if isinstance(value, Mapping) else ""
             inner += found if step.accept is not None and isinstance(found, list) else [found]
         values = inner
-    if len(values) == 1 and isinstance(values[0], Mapping) and set(values[0]) == {"step", "field"}:
+    if _reference(values):
         return _Gold(reference=(values[0]["step"], str(values[0]["field"])))
     kept = tuple(value for value in values if value != "" and value is not None)
     return _Gold(
@@ -129,6 +136,10 @@ def _gold(step: GoldStep, path: tuple[str, ...]) -> _Gold:
         raw=kept,
         absent=len(kept) < len(values) or not values,
     )
+
+
+def _reference(values: Sequence[Any]) -> bool:
+    return len(values) == 1 and isinstance(values[0], Mapping) and set(values[0]) == {"step", "field"}
 
 
 class _Words:
@@ -146,13 +157,29 @@ class _Words:
         for start, end in self.runs:
             self.by_value.setdefault(comparable(clean(request[start:end])), []).append((start, end))
         self.numbers = find_numbers(request)
+        self._formed: dict[bool, dict[Any, list[tuple[int, int]]]] = {}
+
+    def formed(self, *, place: bool) -> Mapping[Any, list[tuple[int, int]]]:
+        """Short runs by the value that they have in another form: a city with its state, a singular, a code."""
+        if place not in self._formed:
+            found: dict[Any, list[tuple[int, int]]] = {}
+            for start, end in self.runs:
+                if end - start > 45 or end - start < 2:
+                    continue
+                text = self.request[start:end]
+                for value in (
+                    (city_and_region(clean(text)),) if place else (plain_form(text), currency(clean(text)))
+                ):
+                    if value is not None:
+                        found.setdefault(comparable(value), []).append((start, end))
+            self._formed[place] = found
+        return self._formed[place]
 
     def runs_of(self, value: Any) -> list[tuple[int, int]]:
         """Where `value` stands, the tightest places only."""
         found = list(self.by_value.get(comparable(value), ()))
         if not found and isinstance(value, str) and len(value) > 3:
-            for match in re.finditer(re.escape(value), self.request, re.IGNORECASE):
-                found.append(match.span())
+            found += [match.span() for match in re.finditer(re.escape(value), self.request, re.IGNORECASE)]
         return [
             run
             for run in found
@@ -164,7 +191,8 @@ def _label(wanted: InputField, gold: _Gold, words: _Words, number: int) -> Field
     if gold.reference is not None:
         fits = gold.reference[0] < number
         return FieldLabel(reference=gold.reference) if fits else FieldLabel(kinds=frozenset({UNKNOWN}))
-    kinds = {ABSENT} if gold.absent else set()
+    # An object with known fields is filled field by field, unless another step returns it whole.
+    kinds = {ABSENT} if gold.absent or (wanted.type == "object" and "properties" in wanted.schema) else set()
     if wanted.type in ("boolean", "any"):
         kinds |= {kind for kind, value in ((TRUE, True), (FALSE, False)) if value in gold.accepted}
     options = frozenset(
@@ -200,14 +228,17 @@ def _spans(wanted: InputField, gold: _Gold, words: _Words) -> Iterable[tuple[int
             if run not in literal and found is not None and comparable(found) in gold.accepted:
                 literal.append(run)
     if wanted.type == "array":
-        literal += _enclosing(wanted, gold, words)
+        literal += _enclosing(wanted, gold, words, as_it_stands)
     yield from ((SPAN, start, end) for start, end in literal)
     yield from ((FORM, start, end) for start, end in _formed(wanted, gold, words) if (start, end) not in literal)
 
 
 def _formed(wanted: InputField, gold: _Gold, words: _Words) -> Iterable[tuple[int, int]]:
     """Pieces that become an accepted value in the form that the argument asks for."""
-    if wanted.strict or wanted.type == "array":
+    if wanted.type == "array":
+        yield from _enclosing(wanted, gold, words, in_form)
+        return
+    if wanted.strict:
         return
     if wanted.moment is not None:
         dates = [(item.start, item.end) for item in find_dates(words.request, day_first=wanted.moment.day_first)]
@@ -217,23 +248,21 @@ def _formed(wanted: InputField, gold: _Gold, words: _Words) -> Iterable[tuple[in
             if comparable(in_form(words.request[start:end], wanted, words.request)) in gold.accepted:
                 yield start, end
         return
-    for start, end in words.runs:
-        if end - start > 80 or end - start < 2:
-            continue
-        found = in_form(words.request[start:end], wanted, words.request)
-        if found is not None and comparable(found) in gold.accepted:
-            yield start, end
-            return
+    for value in gold.accepted:
+        yield from words.formed(place=mentions_place(wanted)).get(value, ())[:2]
 
 
-def _enclosing(wanted: InputField, gold: _Gold, words: _Words) -> list[tuple[int, int]]:
-    """The tightest pieces that, split, are an accepted list."""
+def _enclosing(
+    wanted: InputField, gold: _Gold, words: _Words, value_of: Callable[[str, InputField], Any]
+) -> list[tuple[int, int]]:
+    """The tightest piece that, split, is an accepted list."""
     found = []
     firsts = {comparable(value[0]) for value in gold.raw if isinstance(value, list | tuple) and value}
-    starts = {run[0] for first in firsts for run in words.by_value.get(first, ())}
+    known = (words.by_value, words.formed(place=False))
+    starts = {run[0] for first in firsts for table in known for run in table.get(first, ())}
     for start, end in words.runs:
         if start in starts and end - start < 160:
-            value = as_it_stands(words.request[start:end], wanted)
+            value = value_of(words.request[start:end], wanted)
             if value is not None and comparable(value) in gold.accepted:
                 found.append((start, end))
                 break
@@ -262,7 +291,7 @@ def _items(wanted: InputField, gold: _Gold, words: _Words) -> tuple[tuple[int, i
                 last = chosen[-1]
                 chosen.append(min(free, key=lambda place: abs(place[0] - last[1])))
             size = max(end for _, end in chosen) - min(start for start, _ in chosen)
-            in_order = all(left < right for left, right in zip(chosen, chosen[1:], strict=False))
+            in_order = all(left < right for left, right in pairwise(chosen))
             if in_order and size < extent:
                 best, extent = tuple(chosen), size
     if wanted.type == "string" and best and words.runs_of(", ".join(words.request[s:e] for s, e in best)):

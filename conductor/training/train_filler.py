@@ -33,13 +33,20 @@ from conductor.training.checkpoints import (
 from conductor.training.datasets import DATA_VARIABLE
 from conductor.training.encoder import Bottom
 from conductor.training.examples import Example
-from conductor.training.filler import FillJoint, parts_of
+from conductor.training.filler import FillJoint
 from conductor.training.filler_batches import Batch, batch_of
 from conductor.training.filler_data import Draw, Mix, filling_examples
+from conductor.training.filler_labels import Labelled
 from conductor.training.filler_loss import filler_loss
+from conductor.training.filler_parts import parts_of
 from conductor.training.filler_scoring import score_filler
 from conductor.training.parts import Part, TorchParts
+from conductor.training.rounding import round_weights
+from conductor.training.selector_parts import bottom_part
 from conductor.training.splits import Part as DataPart
+
+GROUPED = 6
+"""Batches that are drawn together; checkpoints are written between the groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ class Config:
     steps: int = 4000
     """Updates."""
     minutes: float = math.inf
-    """Longest wall time of the whole training, resumed or not; the schedule follows it if it ends before `steps`."""
+    """Longest wall time of the whole training, resumed or not; the schedule follows it if it comes first."""
     batch: int = 32
     top_rate: float = 1.2e-4
     """Highest learning rate of the encoder's layers."""
@@ -67,7 +74,7 @@ class Config:
     """(until which share of the training, how hard): single calls, some of several, all."""
     mix: Mix = field(
         default_factory=lambda: Mix(
-            shares={"nestools": 0.4, "bfcl": 0.35, "sealtools": 0.12},
+            shares={"nestools": 0.36, "bfcl": 0.32, "sealtools": 0.12, "calls": 0.12, "nested": 0.08},
             rest=0.12,
             other_values=0.6,
             parallel=0.3,
@@ -78,7 +85,7 @@ class Config:
     evaluated: tuple[DataPart, ...] = ("select",)
     held_out: float = 0.0
     """Share of the training examples that is kept for evaluation too, while the recipe is being worked out."""
-    evaluate_every: int = 500
+    evaluate_every: int = 600
     save_every_s: float = 60.0
     threads: int = 1
 
@@ -104,6 +111,7 @@ class Trainer:
             groups[name] = group[count:]
         self.draw = Draw(groups, config.mix)
         self.tools = self._read_tools()
+        self.drawn: list[list[Labelled]] = []
         self.step = 0
         self.spent_s = 0.0
 
@@ -117,8 +125,10 @@ class Trainer:
         return read_tools(TorchParts(self.parts()), self.tokens, tuple(cards.values()))
 
     def parts(self) -> list[Part]:
-        """The parts with the averaged weights."""
-        return [bottom_part(self.bottom), *parts_of(self.average)]
+        """The parts with the averaged weights, rounded as the shipped file rounds them."""
+        rounded = copy.deepcopy(self.average)
+        round_weights(rounded)
+        return [bottom_part(self.bottom), *parts_of(rounded)]
 
     def progress(self) -> float:
         """How far the training is, 0 to 1, by steps or by time, whichever is further."""
@@ -128,7 +138,12 @@ class Trainer:
         """One update; returns the loss."""
         config, progress = self.config, self.progress()
         hardness = next(hard for until, hard in config.stages if progress <= until)
-        requests = self.draw.batch(config.batch, hardness, self.rng)
+        if not self.drawn:
+            # Requests of like size go together: a batch costs as much as its longest.
+            drawn = sorted(self.draw.batch(config.batch * GROUPED, hardness, self.rng), key=_size)
+            order = self.rng.permutation(GROUPED)
+            self.drawn = [drawn[config.batch * at : config.batch * (at + 1)] for at in order]
+        requests = self.drawn.pop()
         batch = batch_of(requests, self.tools, self.tokens, self.rng)
         rate = _rate(progress, config.warmup)
         for group in self.optimizer.param_groups:
@@ -136,7 +151,7 @@ class Trainer:
         self.joint.train()
         loss = self._loss(batch)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(self.joint.parameters(), config.clip)
         self.optimizer.step()
         self.step += 1
@@ -177,7 +192,9 @@ class Trainer:
             },
         )
         temporary = self.out / "filler.safetensors.part"
-        save_file(dict(self.average.state_dict()), temporary)
+        rounded = copy.deepcopy(self.average)
+        round_weights(rounded)
+        save_file(dict(rounded.state_dict()), temporary)
         temporary.replace(self.out / "filler.safetensors")
 
     def resume(self) -> None:
@@ -190,19 +207,10 @@ class Trainer:
         self.step, self.spent_s = state["step"], state["spent_s"]
 
 
-def bottom_part(bottom: Bottom) -> Part:
-    """The shared layers as a part."""
-    return Part(
-        name="bottom",
-        module=bottom,
-        inputs={"ids": torch.ones(1, 4, dtype=torch.int64), "mask": torch.ones(1, 4, dtype=torch.int64)},
-        outputs=("states",),
-        dynamic={
-            "ids": {0: "batch", 1: "length"},
-            "mask": {0: "batch", 1: "length"},
-            "states": {0: "batch", 1: "length"},
-        },
-    )
+def _size(item: Labelled) -> int:
+    """About how many rows a request takes in the joint pass."""
+    fields = sum(len(step.labels) + len(step.card.outputs) + 1 for step in item.steps)
+    return len(item.request) // 4 + (fields if len(item.steps) > 1 else len(item.steps[0].labels) + 1)
 
 
 def _optimizer(joint: FillJoint, config: Config) -> torch.optim.AdamW:
@@ -252,7 +260,7 @@ def train(config: Config, data: Path, out: Path, *, resume: bool = False) -> dic
             for name, group in scores.items():
                 for score, value in group.items():
                     board.add_scalar(f"filler/{name}/{score}", value, trainer.step)
-        if done or time.monotonic() - saved > config.save_every_s:
+        if done or (not trainer.drawn and time.monotonic() - saved > config.save_every_s):
             trainer.save()
             saved = time.monotonic()
     board.close()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -19,7 +19,7 @@ _DATES = tuple(
     for pattern in (
         r"(?<!\d)(?P<year>\d{4})\s?[-/.年]\s?(?P<month>\d{1,2})\s?[-/.月]\s?(?P<day>\d{1,2})日?(?!\d)",
         r"(?<![\d/.])(?P<first>\d{1,2})[-/.](?P<second>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
-        rf"\b(?P<name>{_MONTH})\b\.?\s+(?:the\s+)?{_DAY},?(?:\s*,?\s+(?:of\s+)?(?P<year>\d{{4}}))?\b(?!:)",
+        rf"\b(?P<name>{_MONTH})\b\.?\s*(?:the\s+)?{_DAY},?(?:\s*,?\s+(?:of\s+)?(?P<year>\d{{4}}))?\b(?!:)",
         rf"\b(?:the\s+)?{_DAY}\s+(?:of\s+)?(?P<name>{_MONTH})\b\.?(?:,?\s+(?P<year>\d{{4}}))?\b",
         rf"\b(?P<year>\d{{4}})[\s,]+(?P<name>{_MONTH})\.?\s+{_DAY}\b",
     )
@@ -57,7 +57,7 @@ class TimeMention:
 
 
 def find_dates(text: str, *, day_first: bool = False) -> tuple[DateMention, ...]:
-    """Every full date in `text`; one without a year takes the year that stands alone in the text, if there is one."""
+    """Every full date in `text`; one without a year takes the only year that the text names, if it names one."""
     years = {int(match[1]) for match in _YEAR.finditer(text)}
     found: dict[int, DateMention] = {}
     for pattern in _DATES:
@@ -116,6 +116,10 @@ class Moment:
     has_date: bool
     has_time: bool
     day_first: bool = False
+    clock: str = ""
+    """How a time alone is written where the argument may be one."""
+    joint: str = ""
+    """What stands between the two dates of a range."""
 
 
 _WRITTEN = (
@@ -148,7 +152,12 @@ def moment_of(name: str, schema: Mapping[str, Any]) -> Moment | None:
     text = " ".join(str(schema.get(key, "")) for key in ("description", "format", "default", "examples"))
     written = _FORMAT.search(text)
     if written:
-        return _as_written(written)
+        clock = _CLOCK.search(text[: written.start()]) or _CLOCK.search(text[written.end() :])
+        joint = re.match(
+            r"\s+(to|and)\s+(?:yyyy|mm|dd)|(\s?-\s)(?:yyyy|mm|dd)", text[written.end() :], re.IGNORECASE
+        )
+        between = (f" {joint[1]} " if joint[1] else joint[2]) if joint else ""
+        return replace(_as_written(written), clock=_clock(clock) if clock else "", joint=between)
     for sample, pattern in _SAMPLES:
         if sample.search(text):
             return Moment(
@@ -157,13 +166,16 @@ def moment_of(name: str, schema: Mapping[str, Any]) -> Moment | None:
     clock = _CLOCK.search(text)
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", f"{name} {text}").lower())
     if clock:
-        pattern = ("%I:%M %p" if clock[2] else "%H:%M") + (":%S" if clock[1] else "")
-        return Moment(pattern=pattern, has_date=False, has_time=True)
+        return Moment(pattern=_clock(clock), has_date=False, has_time=True)
     if {"date", "dates", "day"} & set(words):
         return Moment(pattern="%Y-%m-%d", has_date=True, has_time=False)
     if "time" in words and re.search(r"(?<!\d)\d{2}:\d{2}(?!\d)", text):
         return Moment(pattern="%H:%M", has_date=False, has_time=True)
     return None
+
+
+def _clock(match: re.Match[str]) -> str:
+    return ("%I:%M" if match[2] else "%H:%M") + (":%S" if match[1] else "") + (" %p" if match[2] else "")
 
 
 def _as_written(match: re.Match[str]) -> Moment:
@@ -180,7 +192,10 @@ def _as_written(match: re.Match[str]) -> Moment:
 
 def write(moment: Moment, day: date | None, time: TimeMention | None) -> str | None:
     """The date and time in the wanted form; None where it needs one that is missing."""
-    if (moment.has_date and day is None) or (moment.has_time and not moment.has_date and time is None):
+    pattern = moment.pattern
+    if moment.has_date and day is None and time is not None and moment.clock:
+        pattern = moment.clock
+    elif (moment.has_date and day is None) or (moment.has_time and not moment.has_date and time is None):
         return None
     day = day or date(2000, 1, 1)
     hour, minute, second = (time.hour, time.minute, time.second) if time else (0, 0, 0)
@@ -189,4 +204,4 @@ def write(moment: Moment, day: date | None, time: TimeMention | None) -> str | N
         "%M": f"{minute:02d}", "%S": f"{second:02d}", "%I": f"{(hour % 12) or 12:02d}",
         "%p": "PM" if hour >= 12 else "AM",
     }  # fmt: skip
-    return re.sub(r"%[YmdHMSIp]", lambda found: codes[found[0]], moment.pattern)
+    return re.sub(r"%[YmdHMSIp]", lambda found: codes[found[0]], pattern)

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from conductor.policy.values.dates import Moment, moment_of
 from conductor.policy.values.numbers import units_named
 
 MAX_OPTIONS = 24
-"""More options of one argument than this are not offered to the model; their spelling in the request still counts."""
+"""No more options of one argument than this are offered to the model."""
 MAX_DEPTH = 3
 """Objects inside objects are filled to this depth."""
 _TYPES = {
@@ -30,7 +31,7 @@ _LISTED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Option:
     """One value that the schema names for an argument."""
 
@@ -39,8 +40,13 @@ class Option:
     strict: bool
     """From `enum`: nothing else is valid."""
 
+    @cached_property
+    def plain(self) -> str:
+        """Its words in lower case."""
+        return re.sub(r"[\W_]+", " ", self.text.lower()).strip()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class InputField:
     """One argument, or one field of an argument that is an object."""
 
@@ -58,19 +64,24 @@ class InputField:
     words: str
     """Its name in words."""
 
-    @property
+    @cached_property
     def strict(self) -> bool:
         """Only the options are valid."""
         return any(option.strict for option in self.options)
 
-    @property
+    @cached_property
+    def bag(self) -> frozenset[str]:
+        """The words of its name."""
+        return frozenset(self.words.split())
+
+    @cached_property
     def description(self) -> str:
         """What the schema says about it."""
         return str(self.schema.get("description", ""))
 
 
 def input_fields(schema: Mapping[str, Any]) -> tuple[InputField, ...]:
-    """The arguments of an `input_schema` in its order; an object with properties becomes its fields."""
+    """The arguments of an `input_schema` in its order; an object is followed by its own fields."""
     return tuple(_fields(schema, (), required=True))
 
 
@@ -86,7 +97,7 @@ def _fields(schema: Mapping[str, Any], path: tuple[str, ...], *, required: bool)
         inner: Sequence[InputField] = ()
         if type_of(field) == "object" and len(path) + 1 < MAX_DEPTH:
             inner = _fields(field, (*path, name), required=must)
-        found += inner or [input_field((*path, name), field, required=must)]
+        found += [input_field((*path, name), field, required=must), *inner]
     return found
 
 

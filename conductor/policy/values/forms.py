@@ -11,7 +11,7 @@ from typing import Any
 from conductor.policy.values.dates import find_dates, find_times, write
 from conductor.policy.values.fields import InputField, Option
 from conductor.policy.values.numbers import NumberMention, find_numbers, in_unit, tidy
-from conductor.policy.values.places import city_and_region, currency
+from conductor.policy.values.places import city_and_region, country_code, currency
 
 _EDGES = " \t\r\n'\"`\u2018\u2019\u201c\u201d,;:.!?"
 _ARTICLE = re.compile(r"^(?:the|a|an)\s+", re.IGNORECASE)
@@ -48,8 +48,9 @@ def in_form(span: str, field: InputField, request: str = "") -> Any:
         number = _number(span)
         return None if number is None else number_in_form(number, field)
     if field.type == "array":
-        inner = [in_form_of_text(item, field, request) for item in split_items(span)]
-        return inner if inner and all(item is not None for item in inner) else None
+        items = split_items(span)
+        formed = [in_form_of_text(item, field, request) or clean(item) for item in items]
+        return formed if field.item_type in ("string", "any", "") and not field.strict and all(formed) else None
     if field.type in ("boolean", "object") or field.strict:
         return None
     return in_form_of_text(span, field, request)
@@ -60,6 +61,9 @@ def in_form_of_text(span: str, field: InputField, request: str) -> str | None:
     if field.moment is not None:
         dates = find_dates(span, day_first=field.moment.day_first) or _dates_in_context(span, field, request)
         times = find_times(span)
+        if field.moment.joint and len(dates) > 1:
+            ends = [write(field.moment, date.day, None) for date in dates[:2]]
+            return field.moment.joint.join(end for end in ends if end)
         written = write(field.moment, dates[0].day if dates else None, times[0] if times else None)
         if written is not None:
             return written
@@ -69,11 +73,27 @@ def in_form_of_text(span: str, field: InputField, request: str) -> str | None:
         code = currency(clean(span))
         if code:
             return code
-    if _PLACE.search(about):
+    if "alpha-2" in about.lower():
+        code = country_code(clean(span))
+        if code:
+            return code
+    if mentions_place(field):
         place = city_and_region(clean(span), long_states=_LONG_STATE.search(about) is not None)
         if place:
             return place
+    return plain_form(span)
+
+
+def mentions_place(field: InputField) -> bool:
+    """Whether the argument may be a city with its state or country."""
+    return _PLACE.search(f"{field.words} {field.description}") is not None
+
+
+def plain_form(span: str) -> str | None:
+    """A noun in the singular without its article, or an enumeration with commas; None where that is no change."""
     stripped = _ARTICLE.sub("", clean(span))
+    if "^" in stripped:
+        return stripped.replace("^", "**")
     if len(items := split_items(stripped)) > 1:
         return ", ".join(items)
     return singular(stripped)
@@ -191,5 +211,3 @@ def _dates_in_context(span: str, field: InputField, request: str) -> tuple[Any, 
         return ()
     found = find_dates(request, day_first=field.moment.day_first)
     return tuple(date for date in found if date.start < at + len(span) and at < date.end)
-
-

@@ -55,6 +55,24 @@ _WORDED: dict[str, float] = {
     "a": 1.0,
     "an": 1.0,
 }
+for _index, _month in enumerate(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ],
+    1,
+):
+    _WORDED[_month] = float(_index)
 _UNITS: dict[str, tuple[str, float]] = {}
 for _dimension, _table in {
     "time": {
@@ -86,8 +104,9 @@ _WORD = "|".join(sorted((*_WORDS, "hundred", "thousand", "million", "billion"), 
 _LOOSE = "|".join(sorted(_WORDED, key=len, reverse=True))
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\]])[-\u2212\u2013](?=[$\d.]))?"
-    rf"(?:(?P<fraction>\d+/\d+)(?![\d/])|(?P<digits>{_DIGITS})(?:[ -]?(?P<magnitude>hundred|thousand|million|billion"
-    rf"|trillion|dozen|k|mn|bn|m|b|万|亿)(?![a-z]))?(?P<ordinal>st|nd|rd|th)?(?![\d])"
+    rf"(?:(?P<fraction>\d+/\d+)(?![\d/])"
+    rf"|(?P<digits>{_DIGITS})(?:[ -]?(?P<magnitude>hundred|thousand|million|billion|trillion|dozen"
+    rf"|k|mn|bn|m|b|万|亿)(?![a-z]))?(?P<ordinal>st|nd|rd|th)?(?![\d])"
     rf"|(?<![\w])(?P<words>(?:{_WORD})(?:(?:[- ]|\s+and\s+)(?:{_WORD}))*(?:\s+dozen)?|(?:a |one )?dozen)(?!\w)"
     rf"|(?<![\w])(?P<loose>{_LOOSE})(?![\w]))",
     re.IGNORECASE,
@@ -107,7 +126,7 @@ class NumberMention:
     unit: str
     """The unit that follows, in lower-case singular; '' where none is known."""
     loose: bool
-    """A word that is only sometimes a number, such as "a", "second" or "monthly"."""
+    """A word that is only sometimes a number, such as "a", "second", "monthly" or "March"."""
 
 
 def find_numbers(text: str) -> tuple[NumberMention, ...]:

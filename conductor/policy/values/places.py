@@ -7,16 +7,22 @@ _CITIES: dict[str, str] = {
     "AK": "Anchorage|Fairbanks|Juneau",
     "AZ": "Phoenix|Tucson|Mesa|Scottsdale|Tempe|Chandler|Gilbert|Glendale|Flagstaff|Sedona",
     "AR": "Little Rock|Fayetteville",
-    "CA": "Los Angeles|San Francisco|San Diego|San Jose|Sacramento|Fresno|Oakland|Berkeley|Long Beach|Bakersfield|Anaheim"
+    "CA": "Los Angeles|San Francisco|San Diego|San Jose|Sacramento|Fresno|Oakland|Berkeley|Long Beach"
+    "|Bakersfield|Anaheim"
     "|Santa Ana|Riverside|Stockton|Irvine|Chula Vista|Fremont|Santa Clarita|San Bernardino|Modesto|Fontana"
     "|Huntington Beach|Santa Rosa|Palo Alto|Mountain View|Sunnyvale|Cupertino|Santa Clara|Santa Monica|Pasadena"
     "|Hayward|Concord|Walnut Creek|Napa|Petaluma|Novato|Vacaville|Fairfield|Vallejo|Pleasanton|Livermore|Dublin"
-    "|San Mateo|Redwood City|Menlo Park|Milpitas|Gilroy|Morgan Hill|Campbell|Los Gatos|Saratoga|Santa Cruz|Monterey"
-    "|Mill Valley|San Rafael|Sausalito|Tiburon|Corte Madera|Larkspur|Fairfax|Emeryville|Alameda|Richmond|El Cerrito"
-    "|Albany|Pittsburg|Antioch|Brentwood|Danville|San Ramon|Lafayette|Orinda|Moraga|Martinez|Pinole|Hercules|Union City"
-    "|Newark|Castro Valley|San Leandro|Daly City|South San Francisco|San Bruno|Burlingame|Millbrae|Foster City|Pacifica"
+    "|San Mateo|Redwood City|Menlo Park|Milpitas|Gilroy|Morgan Hill|Campbell|Los Gatos|Saratoga|Santa Cruz"
+    "|Monterey"
+    "|Mill Valley|San Rafael|Sausalito|Tiburon|Corte Madera|Larkspur|Fairfax|Emeryville|Alameda|Richmond"
+    "|El Cerrito"
+    "|Albany|Pittsburg|Antioch|Brentwood|Danville|San Ramon|Lafayette|Orinda|Moraga|Martinez|Pinole"
+    "|Hercules|Union City"
+    "|Newark|Castro Valley|San Leandro|Daly City|South San Francisco|San Bruno|Burlingame|Millbrae"
+    "|Foster City|Pacifica"
     "|Half Moon Bay|Los Altos|Beverly Hills|Burbank|Malibu|Palm Springs|Santa Barbara|Anaheim|Sonoma|Healdsburg"
-    "|American Canyon|Benicia|Rohnert Park|Belvedere|Suisun City|Cloverdale|Windsor|Sebastopol|Portola Valley|Woodside",
+    "|American Canyon|Benicia|Rohnert Park|Belvedere|Suisun City|Cloverdale|Windsor|Sebastopol"
+    "|Portola Valley|Woodside",
     "CO": "Denver|Colorado Springs|Aurora|Boulder|Fort Collins|Aspen|Vail",
     "CT": "Hartford|New Haven|Stamford|Bridgeport",
     "DE": "Wilmington|Dover",
@@ -97,7 +103,22 @@ _CITIES: dict[str, str] = {
     "Poland": "Warsaw|Krakow",
     "Russia": "Moscow|Saint Petersburg",
     "Kenya": "Nairobi",
-    "Vietnam": "Hanoi|Ho Chi Minh City|Da Nang",
+    "Vietnam": "Hanoi|Ha Noi|Ho Chi Minh City|Da Nang|Hue|Can Tho|Hai Phong|Nha Trang|Lang Son|Quang Ninh",
+    "Israel": "Tel Aviv|Jerusalem|Haifa",
+    "Iceland": "Reykjavik",
+    "Hungary": "Budapest",
+    "Czech Republic": "Prague",
+    "Ukraine": "Kyiv|Kiev",
+    "Singapore": "Singapore",
+    "New Zealand": "Auckland|Wellington",
+    "South Africa": "Cape Town|Johannesburg",
+    "Nigeria": "Lagos|Abuja",
+    "Peru": "Lima",
+    "Chile": "Santiago",
+    "Colombia": "Bogota|Medellin",
+    "Saudi Arabia": "Riyadh|Jeddah",
+    "Pakistan": "Karachi|Lahore|Islamabad",
+    "Scotland": "Edinburgh|Glasgow",
     "Taiwan": "Taipei|Taichung|Kaohsiung",
     "Philippines": "Manila|Cebu",
 }
@@ -147,7 +168,7 @@ CURRENCIES: dict[str, str] = {
 
 
 def city_and_region(text: str, *, long_states: bool = False) -> str | None:
-    """ "City, Region" for a city in words; None when neither the text nor the table says the region.
+    """A city in words as "City, Region"; None when neither the text nor the table says the region.
 
     Args:
         text: "New York", "Oakland CA" or "Paris, France".
@@ -179,5 +200,27 @@ def currency(text: str) -> str | None:
     return plain.upper() if plain.upper() in CURRENCIES.values() else None
 
 
+_COUNTRIES = {
+    "united states": "US", "united states of america": "US", "usa": "US", "us": "US", "u.s.": "US",
+    "america": "US",
+    "united kingdom": "GB", "uk": "GB", "great britain": "GB", "england": "GB", "britain": "GB", "germany": "DE",
+    "france": "FR", "spain": "ES", "italy": "IT", "china": "CN", "japan": "JP", "india": "IN", "canada": "CA",
+    "mexico": "MX", "brazil": "BR", "australia": "AU", "russia": "RU", "south korea": "KR", "korea": "KR",
+    "netherlands": "NL", "belgium": "BE", "switzerland": "CH", "austria": "AT", "sweden": "SE", "norway": "NO",
+    "denmark": "DK", "finland": "FI", "poland": "PL", "portugal": "PT", "greece": "GR", "turkey": "TR",
+    "ireland": "IE", "israel": "IL", "egypt": "EG", "south africa": "ZA", "nigeria": "NG", "kenya": "KE",
+    "argentina": "AR", "chile": "CL", "colombia": "CO", "peru": "PE", "thailand": "TH", "vietnam": "VN",
+    "indonesia": "ID", "malaysia": "MY", "singapore": "SG", "philippines": "PH", "new zealand": "NZ",
+    "taiwan": "TW",
+}  # fmt: skip
+
+
+def country_code(text: str) -> str | None:
+    """The two-letter code (ISO 3166-1) of a country in words; None when it is not known."""
+    return _COUNTRIES.get(" ".join(text.lower().split()))
+
+
 def _capitalised(city: str) -> str:
-    return city if any(letter.isupper() for letter in city) else " ".join(word.capitalize() for word in city.split())
+    return (
+        city if any(letter.isupper() for letter in city) else " ".join(word.capitalize() for word in city.split())
+    )
