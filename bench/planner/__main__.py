@@ -30,7 +30,7 @@ from conductor.training.local import local_planner
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = "conductor/policy/weights/planner.onnx"
-TEMPLATE = Path(__file__).parent / "page.md"
+TEMPLATE = Path(__file__).parent / "page.txt"
 _TRAININGS = {
     "selector": (
         "Training of the selection",

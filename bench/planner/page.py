@@ -1,4 +1,4 @@
-"""docs/results.md out of the figures and a template that holds the words: `bench/planner/page.md`.
+"""docs/results.md out of the figures and a template that holds the words: `bench/planner/page.txt`.
 
 The template's `{{name}}` are replaced by tables; all else in it was written by somebody who read the figures.
 """

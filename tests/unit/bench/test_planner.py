@@ -14,7 +14,7 @@ from bench.planner.suites import Suite, write
 from conductor.policy.cards import ToolCard
 from conductor.training.examples import Example, GoldStep
 
-TEMPLATE = Path(__file__).parents[3] / "bench" / "planner" / "page.md"
+TEMPLATE = Path(__file__).parents[3] / "bench" / "planner" / "page.txt"
 CARDS = (ToolCard(name="find", description="finds"), ToolCard(name="book"), ToolCard(name="clarify"))
 
 
