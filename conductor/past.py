@@ -9,10 +9,8 @@ from collections.abc import Iterable
 from conductor.planner import PastStep
 from conductor.progress import FailureNote, TaskState
 from podium.errors import (
-    AgentCrashed,
     AgentTimeout,
     AgentUnreachable,
-    CapabilityDenied,
     CapabilityExpired,
     DeviceLost,
     DeviceOffline,
@@ -25,16 +23,10 @@ from podium.v1 import status_pb2
 
 OK, FAILED, UNAVAILABLE, IRRELEVANT = "ok", "failed", "unavailable", "irrelevant"
 _AWAY = frozenset(
-    error.code
-    for error in (
-        AgentCrashed,
-        AgentTimeout,
-        AgentUnreachable,
-        CapabilityDenied,
-        DeviceLost,
-        DeviceOffline,
-        ServerUnavailable,
-    )
+    {
+        *(error.code for error in (AgentTimeout, AgentUnreachable, DeviceLost, DeviceOffline, ServerUnavailable)),
+        "DEVICE_CANNOT",  # said by devices
+    }
 )
 _OF_NO_USE = frozenset(error.code for error in (LowConfidence, OutputContractBroken, ValidatorFailed))
 

@@ -10,7 +10,7 @@ from conductor.past import past_steps, verdict_of
 from conductor.planner import PastStep, Proposal, Situation
 from conductor.policy.selecting import VERDICTS
 from conductor.progress import TaskState
-from podium.errors import AgentCrashed, LowConfidence, PodiumError, catalogue
+from podium.errors import AgentCrashed, AgentTimeout, LowConfidence, PodiumError, catalogue
 from tests.fakes.stage import FixedPlanner, stage
 from tests.unit.conductor.test_recovery import play
 from tests.unit.conductor.test_replanning import FOUR, FOUR_SCRIPTS, four
@@ -29,7 +29,11 @@ class Listening(FixedPlanner):
 
 @pytest.mark.parametrize(
     ("error", "verdict"),
-    [(AgentCrashed("the shelf fell down"), "unavailable"), (LowConfidence("not sure"), "irrelevant")],
+    [
+        (AgentCrashed("the shelf fell down"), "failed"),
+        (AgentTimeout("nobody came"), "unavailable"),
+        (LowConfidence("not sure"), "irrelevant"),
+    ],
 )
 def test_the_second_plan_is_told_of_the_steps_of_the_first(error: PodiumError, verdict: str) -> None:
     async def scenario() -> None:
