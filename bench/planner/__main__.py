@@ -30,6 +30,7 @@ from conductor.training.local import local_planner
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = "conductor/policy/weights/planner.onnx"
+ABLATIONS = Path(__file__).parent / "ablations.json"
 TEMPLATE = Path(__file__).parent / "page.txt"
 _TRAININGS = {
     "selector": (
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PieceFailed as error:
         _say(f"failed: {error}")
         return 1
-    results["ablations"] = json.loads(given.ablations.read_text("utf-8")) if given.ablations else []
+    results["ablations"] = json.loads(given.ablations.read_text("utf-8")) if given.ablations.exists() else []
     results["made"] = _made(model, given.model, confidence, time.monotonic() - started)
     if not given.only:
         _draw(results, given.docs, dict(item.split("=", 1) for item in given.history))
@@ -107,7 +108,9 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--history", action="append", default=[], help="selector=FILE or filler=FILE: history.jsonl"
     )
-    parser.add_argument("--ablations", type=Path, help="JSON: [{title, columns, rows: [{name, values}]}]")
+    parser.add_argument(
+        "--ablations", type=Path, default=ABLATIONS, help="JSON: [{title, columns, rows: [{name, values}]}]"
+    )
     parser.add_argument("--threads", type=int, default=1, help="rows planned at once")
     parser.add_argument("--jobs", type=int, default=2, help="suites that are worked on at once")
     parser.add_argument("--baselines", action="store_true", help="only let the simple planners plan")
