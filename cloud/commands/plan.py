@@ -91,7 +91,7 @@ def _plan_one(text: str, now: str | None, planner: PlannerName | None, data: Pat
     from conductor.state import TaskState
     from conductor.verify import verified
 
-    specialists = _specialists(data)
+    specialists = specialists_of(data)
     caller = Caller(name="command line")
     request = build_request(
         TaskState(text=text, as_of=moment(now) or datetime.now(UTC)),
@@ -150,7 +150,7 @@ def _plan_batch(
         missing = "--batch" if batch is None else "--out"
         raise InvalidRequest(f"{missing} is missing: planning many needs --batch and --out", field=missing[2:])
     report = plan_batch(
-        _specialists(data),
+        specialists_of(data),
         batch=batch,
         out=out,
         tools=tools,
@@ -180,7 +180,8 @@ def _settings(data: Path, planner: PlannerName | None = None) -> "Settings":
     return load_settings(flags=flags, environment=os.environ).settings
 
 
-def _specialists(data: Path) -> "Specialists":
+def specialists_of(data: Path) -> "Specialists":
+    """The packs and the agents registered with a data directory; what is left out is told on stderr."""
     from cloud.specialists import load_specialists
     from cloud.trying import add_registered
 

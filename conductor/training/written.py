@@ -2,7 +2,8 @@
 
 A row is `{"id", "request", "steps"[, "registry", "tools", "cards", "others"]}`. `cards` are whole descriptions.
 `tools` are names out of `registry`, a public data set (ultratool, nestools, sealtools, bfcl) or the agents of the
-packs (packs), all of them where absent. `others` are names by data set of tools that stand beside them.
+packs (packs), all of them where absent; without a registry they are whole descriptions too. `others` are names by
+data set of tools that stand beside them.
 """
 
 import json
@@ -38,9 +39,20 @@ def read_written(name: str, data: Path, folder: Path = FOLDER) -> tuple[Example,
     return tuple(_example(row, name, data) for row in rows_of(folder / f"{name}.jsonl"))
 
 
+def read_corrections(path: Path, data: Path) -> tuple[Example, ...]:
+    """The examples of a file of `podium dataset build`, or of any other file of the same form.
+
+    Raises:
+        TrainingDataInvalid: a row has another form or names a tool that it does not describe.
+    """
+    return tuple(_example(row, "corrections", data) for row in rows_of(path))
+
+
 def _example(row: Mapping[str, Any], name: str, data: Path) -> Example:
     steps = tuple(step_from_row(step) for step in row["steps"])
-    tools = tuple(ToolCard.from_json(card) for card in row.get("cards", ()))
+    listed = row.get("tools") or ()
+    described = [*row.get("cards", ()), *(tool for tool in listed if isinstance(tool, Mapping))]
+    tools = tuple(ToolCard.from_json(card) for card in described)
     if "registry" in row:
         tools += _named(row["registry"], row.get("tools"), data)
     for registry, names in row.get("others", {}).items():
