@@ -83,7 +83,7 @@ def test_what_was_told_stands_behind_the_request_in_the_memory() -> None:
     other, _ = with_told(memory, rows, mask, tools, (((1, VERDICTS.index("missing")), told[0][1]), ()))
     assert not torch.allclose(other[0, 3], found[0, 3]), "the verdict can be told from the row"
     assert torch.allclose(other[0, 4], found[0, 4])
-    found.sum().backward()
+    torch.autograd.backward(found.sum())
     assert memory.verdict.weight.grad is not None
 
 
