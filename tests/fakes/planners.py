@@ -50,3 +50,30 @@ def _proposal(template: Mapping[str, Any]) -> Proposal:
 def sure(steps: Sequence[Mapping[str, Any]], confidence: float, **fields: Any) -> Mapping[str, Any]:
     """A plan in its JSON form with this confidence."""
     return {"steps": list(steps), "confidence": confidence, **fields}
+
+
+@dataclass
+class WordedPlanner:
+    """As `policy`, with a plan for each request that holds a given word; it cannot serve any other."""
+
+    plans: Mapping[str, Mapping[str, Any]]
+
+    async def propose(self, situation: Situation) -> Proposal:
+        text = str(situation.request.get("text", ""))
+        plan = next((plan for word, plan in self.plans.items() if word in text), None)
+        return await SurePlanner(plan).propose(situation)
+
+    async def revise(
+        self, situation: Situation, finished: FinishedStep, *, origins_used: frozenset[str]
+    ) -> Proposal | None:
+        return None
+
+
+_COUNT = {"tool": "relay_count", "arguments": {"text": {"request": "text"}, "pause_ms": 0}}
+_TELL = {"tool": "relay_tell", "arguments": {"words": {"step": 0, "field": "words"}, "pause_ms": 0}}
+RELAY_PLANS: Mapping[str, Mapping[str, Any]] = {
+    "tally": sure([_COUNT, _TELL], 0.92),
+    "reckon": sure([_COUNT, _TELL], 0.55),
+    "guess": sure([_COUNT, _TELL], 0.11),
+}
+"""By a word of the request: over the agents of the test packs, with more and less confidence."""

@@ -45,8 +45,9 @@ class Ran:
 
 
 def podium(*arguments: str, columns: int = 80, environment: Mapping[str, str] | None = None) -> Ran:
-    """Run `podium ARGUMENTS`, with the packs of the tests unless `environment` names others."""
-    variables = {"PODIUM_PACKS": str(PACKS), "COLUMNS": str(columns)} | dict(environment or {})
+    """Run `podium ARGUMENTS`, with the packs of the tests and their rules unless `environment` names others."""
+    variables = {"PODIUM_PACKS": str(PACKS), "PODIUM_PLANNER": "rules", "COLUMNS": str(columns)}
+    variables |= environment or {}
     out, err = io.StringIO(), io.StringIO()
     with (
         patch.object(sys, "argv", ["podium", *arguments]),

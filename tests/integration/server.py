@@ -51,8 +51,9 @@ class Running:
 def serving(
     data: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC), **settings: Any
 ) -> Iterator[Running]:
-    """A server of the test packs without TLS, on a thread of its own."""
+    """A server of the test packs without TLS, on a thread of its own; it plans by rules unless told otherwise."""
     flags = {"listen": "127.0.0.1:0", "insecure_loopback": True, "packs": PACKS, "grace_seconds": 5, "data": data}
+    flags["planner"] = "rules"
     loaded = load_settings(flags=flags | settings, environment={}).settings
     started: list[tuple[App, asyncio.AbstractEventLoop, asyncio.Event]] = []
     ready = threading.Event()
@@ -96,15 +97,17 @@ class ServerProcess:
     data: Path
     arguments: list[str] = field(default_factory=lambda: ["--listen", "127.0.0.1:0", "--insecure-loopback"])
     environment: dict[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = ("-m", "podium.cli")
     process: "subprocess.Popen[str] | None" = None
     first_line: str = ""
 
     def start(self) -> "ServerProcess":
         """Start it and wait for its first line; its log goes to DATA/../server.log."""
         environment = os.environ | {"PODIUM_PACKS": str(PACKS), "PYTHONPATH": f"{ROOT}:{ROOT / 'protos'}"}
+        environment["PODIUM_PLANNER"] = "rules"
         with (self.data.parent / "server.log").open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "podium.cli", "serve", "--data", str(self.data), *self.arguments],
+                [sys.executable, *self.program, "serve", "--data", str(self.data), *self.arguments],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
