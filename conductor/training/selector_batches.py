@@ -25,6 +25,8 @@ from conductor.training.selector_samples import Catalogue, Sample
 _REQUEST_PIECES = 128
 _AT_ONCE = 64
 _SELDOM = 12
+_LENGTHS = 4
+"""Texts of tools are read in this many lots, short ones first: padding is work too."""
 
 
 class States:
@@ -91,6 +93,17 @@ class ToolMemory:
 
     def read(self, reader: Reader, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
         """Vectors, token vectors and their mask of texts of tools, as `kept_tokens` keeps them."""
+        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        size = -(-len(order) // _LENGTHS)
+        read = [
+            self._read(reader, [texts[at] for at in order[start : start + size]])
+            for start in range(0, len(order), size)
+        ]
+        back = torch.tensor(order).argsort()
+        vectors, tokens, masks = (torch.cat(part)[back] for part in zip(*read, strict=True))
+        return vectors, tokens, masks
+
+    def _read(self, reader: Reader, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
         states, mask = self._states.of(texts, TOOL_PIECES)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             _, vector, tokens, _ = reader(states, mask)

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -107,8 +107,16 @@ class Samples:
         self.catalogue = catalogue
         self.mixture = mixture
         kept = {"dev_disjoint", "select_disjoint"} - set(parts)
-        keep = lambda rows: [row for row in rows if part_of(row) in parts]  # noqa: E731 - local, three uses
         whole = read_ultratool(data)
+        seal, nested, bfcl = read_sealtools(data), read_nestools(data), read_bfcl(data)
+        held_out = {
+            _said(row.request) for row in (*whole, *seal, *nested, *bfcl) if part_of(row) not in (*parts, "train")
+        }
+
+        def keep(rows: Iterable[Example]) -> list[Example]:
+            # One data set repeats requests of another: what is held out must not come in by another name.
+            return [row for row in rows if part_of(row) in parts and _said(row.request) not in held_out]
+
         ultratool = keep(whole)
         self._registry = self.catalogue.add(whole[0].tools)
         links = ultratool_links(data)
@@ -123,21 +131,20 @@ class Samples:
         self._wordings = synthesis.wordings([*ultratool, *written_same], links, descriptions)
         self._number = number
         self._kept_sets = frozenset(row.tool_set for row in whole if part_of(row) in kept)
+        self._kept_numbers = frozenset(frozenset(number[tool] for tool in tools) for tools in self._kept_sets)
         self._shared = [self._sample(row, linked=True) for row in ultratool]
         often = Counter(frozenset(sample.path) for sample in self._shared)
         self._weights = list(
             accumulate(often[frozenset(sample.path)] ** -mixture.balanced for sample in self._shared)
         )
         self._written = [self._sample(row, linked=True) for row in written_same]
-        seal, nested, bfcl = keep(read_sealtools(data)), keep(read_nestools(data)), keep(read_bfcl(data))
-        self._seal_tools = self.catalogue.add(seal[0].tools) if seal else ()
         foreign = [row for row in others if not reads_english(row.request)]
         others = [row for row in others if reads_english(row.request)]
         self._foreign = [self._sample(row) for row in foreign]
         groups: dict[str, list[Sample]] = {
-            "seal": [self._sample(row) for row in seal],
-            "nested": [self._sample(row) for row in nested],
-            "bfcl": [self._sample(row) for row in bfcl],
+            "seal": [self._sample(row) for row in keep(seal)],
+            "nested": [self._sample(row) for row in keep(nested)],
+            "bfcl": [self._sample(row) for row in keep(bfcl)],
         }
         for row in others:
             groups.setdefault(row.source, []).append(self._sample(row))
@@ -205,7 +212,7 @@ class Samples:
 
     def _joined(self, chance: random.Random) -> Sample:
         first, second = chance.choice(self._shared), chance.choice(self._shared)
-        while set(first.path) & set(second.path):
+        while set(first.path) & set(second.path) or {*first.path, *second.path} in self._kept_numbers:
             second = chance.choice(self._shared)
         return replace(
             first,
@@ -337,11 +344,22 @@ class Samples:
         return self._registry if candidates == self._registry else candidates
 
 
-_WEIGHTS = {"nested": 5.0, "seal": 2.0, "bfcl": 2.0}
+_WEIGHTS = {
+    "nested": 5.0,
+    "seal": 2.0,
+    "bfcl": 2.0,
+    "written/nested": 4.0,
+    "written/packs": 1.5,
+    "written/calls": 1.5,
+}
 
 
 def _written(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.jsonl")) if folder.is_dir() else []
+
+
+def _said(request: str) -> str:
+    return " ".join(request.lower().split()).rstrip(".?! ")
 
 
 def _chain(length: int) -> tuple[tuple[int, ...], ...]:

@@ -45,11 +45,11 @@ class Stage:
     """Shares of "shared", "own", "single", "foreign" and "feedback" batches."""
 
 
-_GRAPHS = {"shared": 0.70, "own": 0.23, "foreign": 0.07}
-_FEEDBACK = {"shared": 0.55, "own": 0.19, "foreign": 0.06, "feedback": 0.20}
+_GRAPHS = {"shared": 0.62, "own": 0.27, "foreign": 0.11}
+_FEEDBACK = {"shared": 0.54, "own": 0.23, "foreign": 0.09, "feedback": 0.14}
 STAGES = (
     Stage(name="single tools", share=0.05, kinds={"single": 1.0}),
-    Stage(name="chains", share=0.40, kinds={"shared": 0.85, "own": 0.15}),
+    Stage(name="chains", share=0.40, kinds={"shared": 0.75, "own": 0.17, "foreign": 0.08}),
     Stage(name="graphs", share=0.2, kinds=_GRAPHS),
     Stage(name="feedback", share=0.15, kinds=_FEEDBACK),
     Stage(name="all parts", share=0.20, kinds=_FEEDBACK),
@@ -65,7 +65,7 @@ class Config:
     """Updates in all; the learning rates fall linearly to nothing at the last."""
     batch: int = 32
     """Requests of a batch over the shared registry."""
-    own_batch: int = 16
+    own_batch: int = 20
     """Requests of a batch in which each brings its own tools."""
     encoder_rate: float = 1.2e-4
     head_rate: float = 1e-3
@@ -171,7 +171,7 @@ def train(
         with torch.autocast("cpu", dtype=torch.bfloat16):
             losses = losses_of(model, batch, sources, step, chance, foreign=foreign)
         optimiser.zero_grad(set_to_none=True)
-        losses.total.backward()
+        losses.total.backward()  # type: ignore[no-untyped-call]  # torch does not say
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
         optimiser.step()
         _follow(average, model, min(config.average, (step + 1) / (step + 10)))
