@@ -343,4 +343,6 @@ def _from_file(path: Path, *, required: bool) -> dict[str, tuple[Any, str]]:
 def _explain(place: tuple[int | str, ...], message: str, merged: Mapping[str, tuple[Any, str]]) -> str:
     name = str(place[0]) if place else ""
     source = f" (from {merged[name][1]})" if name in merged else ""
-    return f"{name}{source}: {message}" if name else message
+    # Of a table, the place within it as well.
+    label = ".".join(map(str, place))
+    return f"{label}{source}: {message}" if name else message

@@ -99,6 +99,7 @@ def _of_server(address: Address, data: Path | None, *, deep: bool) -> Iterator[C
         return vitals.agents(found)
 
     yield _tried("agents", agents)
+    yield _tried("planner", lambda: vitals.planner(address, data))
     yield _tried("certificate", lambda: vitals.certificate(address, data, vitals.now()))
     if data is not None:
         yield _tried("reach", lambda: vitals.reach(found))

@@ -29,6 +29,9 @@ def serve(
     insecure_loopback: Annotated[
         bool, typer.Option("--insecure-loopback", help="Serve without TLS and credentials, on loopback only.")
     ] = False,
+    planner: Annotated[
+        str | None, typer.Option(help="Who plans: hybrid, rules or policy. Default: hybrid.", metavar="NAME")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings, TOML. Default: podium.toml in --data.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the first line as a JSON object.")] = False,
 ) -> None:
@@ -42,6 +45,7 @@ def serve(
 
     check_import_names()
     flags = {"listen": listen, "data": data, "insecure_loopback": insecure_loopback or None}
+    flags["planner"] = planner
     settings = load_settings(flags=flags, environment=os.environ, config=config).settings
     log_to(sys.stderr, level=settings.log_level)
     # Agents compute on threads of this process. At Python's 5 ms, three of them made an append to the log wait for

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import ssl
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,14 +13,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
 from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.commands.connection import metrics_address
+from cloud.planners import HEALTH_NAME
 from cloud.settings import Settings, load_settings
-from podium.errors import NotFound, ServerUnavailable
-from podium.link import Address
+from podium.errors import NotFound, PodiumError, ServerUnavailable
+from podium.link import Address, sync_channel, unreachable
+from podium.rpc_status import from_rpc_error
 from podium.v1 import agent_pb2
 from tools.ledger.errors import LedgerCorrupt
 from tools.ledger.reading import head_of, verify
+from tools.models.pinned import ModelNotPinned
 
 EXPIRES_SOON = timedelta(days=30)
 NEARLY_FULL = 0.9
@@ -28,6 +35,8 @@ MOST_DROPPED = 0.01
 """Of all spans; what a restart of the collector costs is less."""
 _CONNECTS_WITHIN_S = 2.0
 _LOOKS_AT_ONCE = 16
+_PLANNER_LOADS_WITHIN_S = 30.0
+_LOOKS_AGAIN_AFTER_S = 0.1
 _MOST_PAGE_BYTES = 2**22
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -54,6 +63,56 @@ def agents(found: Sequence[agent_pb2.AgentDescription]) -> Vital:
         parts.append(f"model versions: {', '.join(models)}")
     problems = [f"{agent.name} {agent.version}: {agent.problem}" for agent in found if agent.problem]
     return Vital(ok=not problems, detail="; ".join([*parts, *problems]))
+
+
+def planner(address: Address, data: Path | None) -> Vital:
+    """Whether the server plans with everything it was told to plan with.
+
+    Args:
+        address: of the server.
+        data: its data directory, where it is at hand: says why the trained planner cannot be used.
+
+    Raises:
+        ServerUnavailable: the server does not answer.
+    """
+    whole = _planner_is_whole(address)
+    if whole:
+        return Vital(ok=True, detail="everything that the setting planner names is in use")
+    if whole is None:
+        return Vital(ok=False, detail=f"the trained planner was not loaded within {_PLANNER_LOADS_WITHIN_S:.0f} s")
+    if data is None:
+        return Vital(
+            ok=False, detail="rules alone plan: the trained planner was refused; the server's log has why"
+        )
+    from cloud.planning import command_model
+
+    try:
+        command_model(data)
+    except ModelNotPinned:
+        return Vital(ok=True, detail="rules alone plan: no trained planner ships with this build")
+    except PodiumError as error:
+        return Vital(ok=False, detail=f"rules alone plan, {error.code}: {error.message}. {error.next_step}")
+    return Vital(
+        ok=False, detail="rules alone plan: the trained planner could not be loaded when the server started"
+    )
+
+
+def _planner_is_whole(address: Address) -> bool | None:
+    """What the health service says; None when it says nothing for as long as loading may take."""
+    ends_s = time.monotonic() + _PLANNER_LOADS_WITHIN_S
+    with sync_channel(address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        while True:
+            try:
+                request = health_pb2.HealthCheckRequest(service=HEALTH_NAME)
+                status = stub.Check(request, timeout=_PLANNER_LOADS_WITHIN_S).status
+                return bool(status == health_pb2.HealthCheckResponse.SERVING)
+            except grpc.RpcError as error:
+                if not isinstance(failure := from_rpc_error(error), NotFound):
+                    raise unreachable(address, failure) from error
+            if time.monotonic() > ends_s:
+                return None
+            time.sleep(_LOOKS_AGAIN_AFTER_S)
 
 
 def reach(found: Sequence[agent_pb2.AgentDescription]) -> Vital:

@@ -2,9 +2,10 @@
 
 A row is `{"id", "request", "tools", "steps"[, "previous"], "origin"}`, one for each task that a person planned and
 that succeeded under that plan; on request also for tasks that the planners alone brought to a high reward.
-`previous` is the plan before with what became of each step: `ok`, `failed`, `unavailable`, `irrelevant` (the
-better plan does without it) or `""` (it never ran and is part of the better plan). `origin` says whose words and
-whose decision a row is, so that a tenant's, a caller's or a person's rows can be left out.
+`previous` is the plan before with what became of each step: `ok`, `failed`, `unavailable`, `irrelevant` (what it
+brought was of no use, or the better plan does without it) or `""` (it never ran and is part of the better plan).
+`origin` says whose words and whose decision a row is, so that a tenant's, a caller's or a person's rows can be left
+out.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.canonical import canonical_json
+from conductor.past import IRRELEVANT, OK, verdict_of
 from conductor.plan import Plan
 from conductor.policy.cards import ToolCard
 from conductor.policy.requests import request_text
@@ -24,10 +26,6 @@ from podium.v1 import event_pb2, status_pb2
 
 FORM = 1
 """Of rows and manifest; grows with every change of them."""
-_UNAVAILABLE = frozenset(
-    {"AGENT_TIMEOUT", "AGENT_UNREACHABLE", "DEVICE_CANNOT", "DEVICE_LOST", "DEVICE_OFFLINE", "SERVER_UNAVAILABLE"}
-)
-"""Codes of steps whose agent was not there; others are the agent's own failures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,11 +277,10 @@ def _row(story: _Story, plan: Plan, known: Known) -> dict[str, Any]:
 
 def _verdict(tool: str, step: StepProgress | None, better: set[str]) -> str:
     if step is not None and step.status in (status_pb2.STEP_STATUS_FAILED, status_pb2.STEP_STATUS_SKIPPED):
-        code = step.error.code if step.error is not None else ""
-        return "unavailable" if code in _UNAVAILABLE else "failed"
+        return verdict_of(step.error.code if step.error is not None else "")
     if tool not in better:
-        return "irrelevant"
-    return "ok" if step is not None and step.status == status_pb2.STEP_STATUS_SUCCEEDED else ""
+        return IRRELEVANT
+    return OK if step is not None and step.status == status_pb2.STEP_STATUS_SUCCEEDED else ""
 
 
 def _steps(plan: Plan) -> list[dict[str, Any]]:

@@ -1,12 +1,15 @@
 """A server without its trained planner: it plans by rules and says so, or does not start if it must have it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from conductor.policy.model import COMMITTED
 from podium.errors import PodiumError
 from tests.integration.command_line import podium
 from tests.integration.server import serving
+from tools.models.pinned import PinnedModels, committed_models
 
 
 def test_a_server_that_must_have_the_trained_planner_does_not_start_without_it(tmp_path: Path) -> None:
@@ -21,3 +24,25 @@ def test_a_server_that_must_have_the_trained_planner_does_not_start_without_it(t
             assert asked.json["status"] == "waiting_input"
             assert "not available, MODEL_NOT_PINNED" in asked.json["route"][1]["reason"]
             assert podium("submit", "relay the words please", "--json", *reach).status == 0
+            assert _planner_check(reach) == (True, "rules alone plan: no trained planner ships with this build")
+
+
+def test_a_trained_planner_with_other_bytes_is_refused_and_everybody_hears_of_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    listed = replace(next(iter(committed_models())), name=COMMITTED, sha256="0" * 64)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("conductor.policy.serving.committed_models", lambda: PinnedModels({COMMITTED: listed}))
+        with serving(tmp_path / "data", planner="hybrid") as running:
+            reach = ["--data", str(running.data)]
+            ok, detail = _planner_check(reach)
+            assert not ok
+            assert "rules alone plan, MODEL_HASH_MISMATCH" in detail
+            assert _planner_check(["--server", running.address])[0] is False
+        assert "the trained planner cannot be used, rules alone plan: MODEL_HASH_MISMATCH" in caplog.text
+
+
+def _planner_check(reach: list[str]) -> tuple[bool, str]:
+    checks = podium("health-check", "--json", *reach).json["checks"]
+    [found] = [check for check in checks if check["name"] == "planner"]
+    return found["ok"], found["detail"]

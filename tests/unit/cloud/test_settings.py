@@ -42,6 +42,12 @@ def test_a_named_file_wins_over_the_one_in_the_data_directory(tmp_path: Path) ->
         ('listen = "127.0.0.1:70000"', "listen"),
         ('tls_key = "k.pem"', "tls_certificate"),
         ("workers = = 1", "podium.toml"),
+        ('planner = "oracle"', "planner"),
+        ("[plan_thresholds.default]\nrun = 1.2", "plan_thresholds"),
+        ("[plan_thresholds.acme]\nrun = nan", "plan_thresholds"),
+        ("[plan_thresholds.acme]\nwalk = 0.2", "walk"),
+        ("[plan_thresholds.acme]\nrun = 0.2\nask_person = 0.4", "ask_person 0.4 is above run 0.2"),
+        ('plan_thresholds = "{"', "plan_thresholds"),
         ("\x00", "podium.toml"),
     ],
 )
@@ -101,3 +107,22 @@ def test_machines_have_the_next_port(given: dict[str, object], machines: str) ->
 def test_settings_of_machines_that_cannot_be(given: dict[str, object]) -> None:
     with pytest.raises(SettingsInvalid):
         load_settings(flags=given, environment={})
+
+
+def test_thresholds_stand_in_tables_of_the_file_or_in_a_variable(tmp_path: Path) -> None:
+    (tmp_path / "podium.toml").write_text(
+        'planner = "rules"\n'
+        "[plan_thresholds.default]\nrun = 0.8\nask_person = 0.4\n"
+        "[plan_thresholds.acme]\nrun = 0.9\n"
+    )
+    loaded = load_settings(flags={"data": tmp_path}, environment={})
+    assert loaded.settings.planner == "rules"
+    assert loaded.settings.plan_thresholds["acme"].run == 0.9
+    shown = loaded.to_json()["plan_thresholds"]
+    assert shown["value"]["default"] == {"run": 0.8, "ask_person": 0.4, "rules": None}
+    assert shown["source"] == f"file {tmp_path / 'podium.toml'}"
+    exported = {"PODIUM_PLAN_THRESHOLDS": '{"default": {"run": 0.7}}', "PODIUM_PLANNER": "policy"}
+    loaded = load_settings(flags={"data": tmp_path}, environment=exported)
+    assert loaded.settings.plan_thresholds["default"].run == 0.7
+    assert loaded.settings.planner == "policy"
+    assert load_settings(flags={}, environment={"PODIUM_PLAN_THRESHOLDS": ""}).settings.plan_thresholds == {}
