@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conductor.policy.batch import BatchPlan, BatchPlanner, BatchRow
-from conductor.policy.batch_file import BatchTools, read_rows, read_tools, write_plans
+from conductor.policy.batch_file import BatchTools, read_rows, read_tools, require_apart, write_plans
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def plan_batch(
         BatchInvalid: a file has another form; nothing was planned.
         OnnxError: the runtime failed.
     """
+    require_apart(out, batch, tools)
     rows = read_rows(batch)
     shared = read_tools(tools) if tools is not None else _of_packs(specialists)
     began = time.monotonic()

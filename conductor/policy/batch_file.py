@@ -6,6 +6,7 @@ fails the whole file before anything is planned.
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,23 +81,55 @@ def write_plans(path: Path, plans: Iterable[BatchPlan]) -> int:
         How many there were.
 
     Raises:
-        BatchInvalid: the file cannot be written.
+        BatchInvalid: the file cannot be written, or a plan has no JSON form.
     """
-    scratch = path.with_name(f"{path.name}.partial")
     count = 0
+    scratch: Path | None = None
     try:
-        with scratch.open("w", encoding="utf-8") as file:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            _refuse(str(path), "out", "is no file that plans could be written to")
+        # A name of its own: two commands with one OUT must not write into each other.
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+        scratch = Path(name)
+        with open(handle, "w", encoding="utf-8") as file:
             for plan in plans:
-                file.write(json.dumps(plan.to_json(), ensure_ascii=False, allow_nan=False) + "\n")
+                file.write(_written(plan) + "\n")
                 count += 1
             file.flush()
             os.fsync(file.fileno())
-        scratch.replace(path)
+        scratch.chmod(0o666 & ~_umask())
+        scratch.replace(target)
     except OSError as error:
         _refuse(str(path), "out", f"cannot be written: {error.strerror}")
     finally:
-        scratch.unlink(missing_ok=True)
+        if scratch is not None:
+            scratch.unlink(missing_ok=True)
     return count
+
+
+def require_apart(out: Path, *inputs: Path | None) -> None:
+    """Return only if the plans would not take the place of what they are made from.
+
+    Raises:
+        BatchInvalid: `out` is one of the inputs.
+    """
+    for path in inputs:
+        if path is not None and path.exists() and out.exists() and path.samefile(out):
+            _refuse(str(out), "out", "is read from as well; the plans would take its place")
+
+
+def _written(plan: BatchPlan) -> str:
+    try:
+        return json.dumps(plan.to_json(), ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        _refuse(f"the plan of {plan.id!r}", "out", f"has no JSON form: {error}")
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current
 
 
 def _lines(path: Path, *, longest: int = _LONGEST_LINE) -> Iterator[bytes]:
@@ -114,7 +147,7 @@ def _lines(path: Path, *, longest: int = _LONGEST_LINE) -> Iterator[bytes]:
 
 def _parsed(line: bytes, place: str) -> dict[str, Any]:
     try:
-        value = json.loads(line, parse_constant=_no_number)
+        value = json.loads(line, parse_constant=_no_number, object_pairs_hook=_object)
         # A lone surrogate is no text: nothing could be made of it or written about it.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
@@ -126,6 +159,16 @@ def _parsed(line: bytes, place: str) -> dict[str, Any]:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    names = [name for name, _ in pairs]
+    if len(found) < len(names):
+        for key in _ROW_KEYS:
+            if names.count(key) > 1:
+                raise ValueError(f"the key {key!r} stands there twice")
+    return found
 
 
 def _row(value: Mapping[str, Any], place: str, known: dict[str, ToolCard]) -> BatchRow:
@@ -145,12 +188,13 @@ def _row(value: Mapping[str, Any], place: str, known: dict[str, ToolCard]) -> Ba
 
 
 def _cards(value: Any, place: str, known: dict[str, ToolCard]) -> tuple[ToolCard, ...]:
-    """The cards; equal ones are kept once, so that what is computed of them is as well."""
+    """The cards; equal ones once, in the row and in memory, so that what is computed of them is as well."""
     if not isinstance(value, list) or len(value) > _MOST_TOOLS:
         _refuse(place, "tools", f"tools is no list of at most {_MOST_TOOLS}")
     try:
         cards = [ToolCard.from_json(item) for item in value]
-        return tuple(known.setdefault(card.key, card) for card in cards)
+        own = {card.key: known.setdefault(card.key, card) for card in cards}
+        return tuple(own.values())
     except ToolCardInvalid as error:
         raise BatchInvalid(f"{place}: {error.message}", field=error.field) from error
     except (ValueError, TypeError, RecursionError) as error:

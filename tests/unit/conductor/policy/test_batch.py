@@ -1,6 +1,7 @@
 """Many requests planned from a file: what a row may hold, what comes out, and what is refused before planning."""
 
 import json
+import os
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from conductor.plan import Plan, StepRef
-from conductor.policy.batch import BatchPlanner, BatchRow
-from conductor.policy.batch_file import LONGEST_REQUEST, BatchInvalid, read_rows, read_tools, write_plans
+from conductor.plan import Literal, Plan, Step, StepRef
+from conductor.policy.batch import BatchPlan, BatchPlanner, BatchRow
+from conductor.policy.batch_file import (
+    LONGEST_REQUEST,
+    BatchInvalid,
+    read_rows,
+    read_tools,
+    require_apart,
+    write_plans,
+)
 from conductor.policy.cards import ToolCard
 from conductor.verify import find_cycle
 from tests.fakes.drafting import ScriptedDrafter, WildDrafter
@@ -118,6 +126,7 @@ def test_ids_and_tools_of_rows_are_read_as_they_are(tmp_path: Path) -> None:
         ({"id": 1, "request": "a", "tools": [{"description": "x"}]}, "needs a name"),
         ('{"id": NaN, "request": "a"}', "NaN"),
         ('{"id": 1, "request": "\\ud800"}', "no JSON"),
+        ('{"id": 1, "request": "a", "request": "b"}', "'request' stands there twice"),
         ("[1]", "no JSON object"),
         ("{", "no JSON"),
         ("[" * 100_000, "no JSON"),
@@ -171,3 +180,30 @@ def test_plans_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [out]
     with pytest.raises(BatchInvalid, match="cannot be written"):
         write_plans(tmp_path / "no" / "folder.jsonl", ())
+    plan = Plan.of([Step(tool="a", arguments={"x": Literal(value=float("inf"))})], 0.5)
+    with pytest.raises(BatchInvalid, match="plan of 'z'"):
+        write_plans(out, [BatchPlan(id="z", plan=plan)])
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_plans_take_the_place_of_files_only_and_never_of_what_they_are_made_from(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(BatchInvalid, match="no file"):
+        write_plans(pipe, ())
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("before")
+    link.symlink_to(real)
+    write_plans(link, ())
+    assert link.is_symlink()
+    assert real.read_text() == ""
+    require_apart(tmp_path / "fresh", real, None)
+    with pytest.raises(BatchInvalid, match="read from as well"):
+        require_apart(link, real)
+
+
+def test_equal_tools_of_a_row_are_one(tmp_path: Path) -> None:
+    tools = [{"name": "a"}, {"name": "a"}, {"name": "a", "description": "another"}]
+    rows = read_rows(rows_file(tmp_path, {"id": 1, "request": "r", "tools": tools}))
+    assert rows[0].tools is not None
+    assert [card.description for card in rows[0].tools] == ["", "another"]
