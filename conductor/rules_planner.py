@@ -81,7 +81,8 @@ class RulesPlanner:
         """Whether a rule fits the request and is not followed because of words that nobody understood."""
         if not mentions(situation.request):
             return False
-        values = _Values(request=situation.request)
+        # A rule may itself demand that everything was understood.
+        values = _Values(request={**situation.request, "unresolved": []})
         rules = (*self._rules, *self._offers(situation, []))
         return any(rule.needs_words and _holds(rule, values, []) for rule in rules)
 

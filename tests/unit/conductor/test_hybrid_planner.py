@@ -76,6 +76,9 @@ def test_where_no_rule_fits_the_trained_planners_confidence_decides(
 def test_words_that_hold_a_rule_back_are_asked_about_and_not_guessed() -> None:
     policy = SurePlanner(sure(STEPS, 1.0))
     unclear = situation(unresolved=[{"text": "Atlantis", "kind": "place"}])
+    # A rule may say itself that everything must be understood, as that of the sales pack does.
+    demanding = propose(hybrid(policy, rule("a", "size(request.unresolved) == 0")), unclear)
+    assert (tools(demanding), demanding.planner) == (["clarify"], "rules")
     proposal = propose(hybrid(policy, rule("a")), unclear)
     assert tools(proposal) == ["clarify"]
     assert policy.asked == []
