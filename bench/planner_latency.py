@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -118,25 +118,42 @@ def narrowed(examples: Sequence[Example], tools: int) -> tuple[Example, ...]:
     return tuple(found)
 
 
-def peak_memory(model: Path | None) -> dict[str, float]:
+def rows(found: Sequence[Latency], memory: Mapping[str, float]) -> list[dict[str, str]]:
+    """The figures with the marks beside them, for the page of results."""
+    wanted = ("p50 <= 15 ms", "p50 <= 25 ms", "p50 <= 40 ms")
+    marks = dict(zip((item.what for item in found), wanted, strict=False))
+    told = [
+        {
+            "what": f"{item.what}, one core",
+            "value": f"p50 {item.p50_ms:.1f} ms, p95 {item.p95_ms:.1f} ms (processor {item.cpu_p50_ms:.1f} ms); "
+            f"{item.ratio:.1f} times MiniLM's {item.peer_p50_ms:.1f} ms",
+            "mark": marks[item.what],
+        }
+        for item in found
+    ]
+    most = f"{memory['english_mib']:g} MiB, with a Chinese request {memory['with_chinese_mib']:g} MiB"
+    return [*told, {"what": "Most resident memory of a fresh process", "value": most, "mark": "<= 300 MB"}]
+
+
+def peak_memory(model: Path | None, data: Path) -> dict[str, float]:
     """MiB that a fresh process had resident at most: without Chinese requests, and with."""
-    command = [sys.executable, "-m", "bench.planner_latency", "--memory"]
+    command = [sys.executable, "-m", "bench.planner_latency", "--memory", "--data", str(data)]
     command += ["--model", str(model)] if model else []
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     report: dict[str, float] = json.loads(found.stdout)
     return report
 
 
-def _print_memory(model: PlannerModel) -> None:
+def _print_memory(model: PlannerModel, data: Path) -> None:
     """Plan as a server does and say what it took; what only the benchmark needs is not imported by then."""
-    examples = read_ultratool(data_folder())[:20]
+    examples = read_ultratool(data)[:20]
     before = _peak_mib()
     model.load()
     planner = BatchPlanner(lambda: Drafter(model, Tokens()), tools=examples[0].tools)
     for item in examples:
         planner.plan(BatchRow(id=item.id, request=item.request))
     with_arguments = any(part.startswith("fill") for part in model.parts)
-    for item in read_nestools(data_folder())[: 5 if with_arguments else 0]:
+    for item in read_nestools(data)[: 5 if with_arguments else 0]:
         planner.plan(BatchRow(id=item.id, request=item.request, tools=item.tools))
     english = _peak_mib()
     planner.plan(BatchRow(id="zh", request=_CHINESE))
@@ -154,6 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.planner_latency", description=__doc__)
     parser.add_argument("--model", type=Path, help="an exported file; the shipped planner without")
+    parser.add_argument("--data", type=Path, help="folder of the public data; else PODIUM_PLANNING_DATA")
     parser.add_argument("--requests", type=int, default=60, help="requests of each kind")
     parser.add_argument("--quick", action="store_true", help="only a few requests")
     parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
@@ -161,11 +179,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     model = local_planner(given.model) if given.model else PlannerModel.committed()
+    data = given.data or data_folder()
     if given.memory:
-        _print_memory(model)
+        _print_memory(model, data)
         return 0
     count = _QUICK if given.quick else given.requests
-    data = data_folder()
     ultratool = read_ultratool(data)[:count]
     found = [
         latency("UltraTool, 20 tools", model, narrowed(ultratool, 20)),
@@ -173,10 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if any(part.startswith("fill") for part in model.parts):
         found.append(latency("NesTools with arguments", model, read_nestools(data)[:count]))
-    memory = peak_memory(given.model)
+    memory = peak_memory(given.model, data)
     if given.json:
-        rows = [asdict(item) | {"ratio": round(item.ratio, 2)} for item in found]
-        sys.stdout.write(json.dumps({"model": model.version, "latency": rows, "memory": memory}) + "\n")
+        figures = [asdict(item) | {"ratio": round(item.ratio, 2)} for item in found]
+        report = {"model": model.version, "latency": figures, "memory": memory, "rows": rows(found, memory)}
+        sys.stdout.write(json.dumps(report) + "\n")
         return 0
     for item in found:
         sys.stdout.write(

@@ -18,6 +18,7 @@ from tools.onnx.errors import OnnxError
 from tools.onnx.header import OnnxHeaderError, read_properties
 from tools.onnx.memory import give_back
 from tools.onnx.model import OnnxModel
+from tools.onnx.subgraph import subgraph
 
 COMMITTED = "podium-planner"
 """Name of the shipped planner in the committed list of models."""
@@ -110,11 +111,17 @@ class PlannerModel:
         Raises:
             OnnxLoadError: one does not load.
         """
-        for name, part in self._parts.items():
-            self._load(name, part)
+        # The largest first: loading takes several times a part's size, and least is in memory then.
+        for name in sorted(self._parts, key=self._size, reverse=True):
+            self._load(name, self._parts[name])
             give_back()
         self._content = None
         give_back()
+
+    def _size(self, name: str) -> int:
+        content = self._content
+        outputs = tuple(self._parts[name].outputs.values())
+        return 0 if content is None else len(subgraph(content.data, outputs, name=content.name))
 
     def _load(self, name: str, part: _Part) -> OnnxModel:
         with self._loading:
