@@ -1,7 +1,7 @@
 # The two commands that matter: `make run` (the demo) and `make test`. Both set themselves up in .venv.
 BIN := .venv/bin
 
-.PHONY: run test lint protos bench eval-invoices constraints clean
+.PHONY: run test lint protos bench train-planner eval-invoices constraints clean
 
 run:
 	bash bin/setup.sh cloud
@@ -29,6 +29,12 @@ bench:
 	$(BIN)/python -m bench.link --quick
 	$(BIN)/python -m bench.blobs --quick
 	$(BIN)/python -m bench.invoice_extraction --quick
+
+# Trains the planner from the public data (PODIUM_PLANNING_DATA), exports it to var/planner/planner.onnx and judges it:
+# about an hour and a half on 2 cores. What was interrupted goes on where it stopped.
+train-planner:
+	bash bin/setup.sh dev
+	bash bin/train_planner.sh var/planner
 
 # The 60 held-out invoice layouts, about three minutes.
 eval-invoices:
