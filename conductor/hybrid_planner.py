@@ -92,17 +92,13 @@ class HybridPlanner:
             return _routed(rules.question, rules.entry(taken=True, reason=rules.question.reason))
         if held_back and rules.plan is None and rules.error is not None:
             raise rules.error
-        try:
-            limits = self._thresholds(situation.tenant)
-        except PodiumError as error:
-            # Without thresholds nothing of the trained planner runs by itself; the rules have their default.
-            _LOG.error("the trained planner has no thresholds: %s", error.code)
-            limits = PlanThresholds(run=1.0, ask_person=1.0)
+        limits = self._limits(situation)
         if rules.plan is not None and rules.reaches(limits.rules):
             reason = f"the rule {rules.plan.origin} fits"
             return _routed(rules.plan, rules.entry(taken=True, reason=reason, threshold=limits.rules))
         policy = await self._asked("policy", self._policy, situation)
-        return _decided(situation, rules, policy, limits)
+        # Anew: the first request loads the model, which brings its thresholds along.
+        return _decided(situation, rules, policy, self._limits(situation))
 
     async def revise(
         self, situation: Situation, finished: FinishedStep, *, origins_used: frozenset[str]
@@ -122,6 +118,14 @@ class HybridPlanner:
             return None
         said = _Said(planner="policy", proposal=revised)
         return _routed(revised, said.entry(taken=True, reason=revised.reason, threshold=limits.run))
+
+    def _limits(self, situation: Situation) -> PlanThresholds:
+        try:
+            return self._thresholds(situation.tenant)
+        except PodiumError as error:
+            # Without thresholds nothing of the trained planner runs by itself; the rules have their default.
+            _LOG.error("the trained planner has no thresholds: %s", error.code)
+            return PlanThresholds(run=1.0, ask_person=1.0)
 
     async def _asked(self, name: str, planner: Planner, situation: Situation) -> _Said:
         try:

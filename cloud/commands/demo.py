@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from cloud.commands.connection import JsonOption, say
-from cloud.commands.showing import show_answer, timeline_picture
+from cloud.commands.showing import show_answer, show_route, timeline_picture
 from podium.cli import emit
 from podium.status import task_status_name
 from podium.terminal import Console
@@ -32,8 +32,9 @@ def demo(
 
     Starts a cloud with TLS, enrols a device and has it watch a folder, both on loopback. Asks the sales question
     in Chinese and in English, a question that needs a clarifying answer, and has two scanned invoices checked: a
-    clean one and one photographed askew with three planted faults. The sales answers are compared with SQL written
-    by hand, the invoices with what was drawn into them.
+    clean one and one photographed askew with three planted faults. Registers an agent that no rule speaks of, and
+    asks what only the trained planner can plan. Says of each answer which planner it was. The sales answers are
+    compared with SQL written by hand, the invoices with what was drawn into them.
     """
     from cloud.demo.story import Story
 
@@ -59,6 +60,7 @@ def _show(outcome: "Outcome") -> None:
     console.print(f"Request: {outcome.task.text}", markup=False)
     if outcome.task.HasField("result"):
         show_answer(outcome.task.result, console)
+    show_route(outcome.task, console)
     console.print("What ran when:", style="bold")
     console.print(timeline_picture(outcome.spans, console.width), markup=False, soft_wrap=True)
     verdict = ("right", "bold green") if not outcome.wrong else ("WRONG: " + "; ".join(outcome.wrong), "bold red")
@@ -72,7 +74,9 @@ def _sum_up(outcomes: "list[Outcome]", folder: Path, *, ok: bool) -> None:
         verdict = "right" if not outcome.wrong else "WRONG"
         reward = outcome.task.reward.final
         status = task_status_name(outcome.task.status)
-        console.print(f"  {outcome.name:<18} {status:<10} {verdict:<6} reward {reward:.3f}", markup=False)
+        by = f"by {outcome.task.result.planner or 'nobody'}"
+        line = f"  {outcome.name:<18} {status:<10} {verdict:<6} {by:<10} reward {reward:.3f}"
+        console.print(line, markup=False)
     console.print(f"Reports:   {folder / 'reports'}", markup=False, soft_wrap=True)
     console.print(f"Event log: {folder / 'events.sqlite'}", markup=False, soft_wrap=True)
     console.print(f"Look into them: podium task list --data {folder}", markup=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import grpc
 
+from cloud.settings import FILE_NAME
 from podium.errors import ServerUnavailable, TimeLimitExceeded
 from podium.identity.enrolling import enroll
 from podium.link import Address, sync_channel, unreachable
@@ -26,6 +27,8 @@ START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
 CALL_LIMIT_S = 20.0
 DEVICE = "demo-scanner"
+AGENT_MODULE = "cloud.demo.reading_time"
+"""Whose function the agent runs that the demo registers."""
 _LISTENING = "listening on "
 
 
@@ -45,6 +48,8 @@ def running_cloud(data: Path) -> Iterator[Cloud]:
         ServerUnavailable: it did not start; the message says where its log is.
     """
     log = data / "cloud.log"
+    data.mkdir(parents=True, exist_ok=True)
+    (data / FILE_NAME).write_text(f'agent_modules = "{AGENT_MODULE}"\n', encoding="utf-8")
     arguments = ["serve", "--listen", "127.0.0.1:0", "--data", str(data)]
     with _process(arguments, log) as process:
         first = _Lines(process.stdout).next(START_LIMIT_S)

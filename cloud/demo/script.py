@@ -27,6 +27,9 @@ ENGLISH = (
 )
 UNCLEAR = "Compare last quarter's sales of the Antarctica region and find the cities that fell by more than 15%"
 CLARIFICATION = "East China and South China"
+NEW_AGENT = Path(__file__).with_name("reading_time.yaml")
+"""Registered while the cloud runs; no rule and no vocabulary speaks of it."""
+READING = "How many minutes does it take to read this sentence aloud?"
 REGIONS = ["east_china", "south_china"]
 
 _FALLEN_CITIES = """
@@ -82,6 +85,26 @@ def wrong_sales_answer(task: task_pb2.Task, data: Path) -> list[str]:
     if not task.result.sources or "[Source:" not in task.result.answer_markdown:
         wrong.append("the answer names no source")
     return wrong
+
+
+def wrong_reading_answer(task: task_pb2.Task) -> list[str]:
+    """What is wrong with the answer of the agent that only the trained planner can plan with; empty when right."""
+    if task.status != status_pb2.TASK_STATUS_SUCCEEDED:
+        return [f"the task is {task_status_name(task.status)}: {task.error.message or task.question.text}"]
+    words, expected = json.loads(task.result.fields_json).get("words"), len(READING.split())
+    wrong = [] if words == expected else [f"{words} words, there are {expected}"]
+    by_policy = [entry for entry in task.route if entry.planner == "policy" and entry.HasField("confidence")]
+    if not by_policy or task.planner not in ("policy", "person"):
+        wrong.append(f"it was planned by {task.planner or 'nobody'}")
+    return wrong
+
+
+def trained_planner_ships() -> bool:
+    """Whether this build has a trained planner to show."""
+    from conductor.policy.model import COMMITTED
+    from tools.models.pinned import committed_models
+
+    return any(model.name == COMMITTED for model in committed_models())
 
 
 def wrong_invoice_answer(page: Page, answer: Mapping[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from cloud.commands.progress import Progress
 from cloud.commands.task import events_of
 from cloud.demo import script
 from cloud.demo.processes import WatchingDevice, running_cloud, running_device
+from conductor.errors import PlanUnsure
 from conductor.timeline import Span, timeline
 from podium.client import Client
 from podium.status import ENDED, WAITS_FOR_PERSON
@@ -36,7 +37,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """The outcome as `podium demo --json` prints it."""
         whole = task_json(self.task)
-        keys = ("request", "status", "plan", "answer", "sources", "latency_ms", "reward")
+        keys = ("request", "status", "plan", "planner", "route", "answer", "sources", "latency_ms", "reward")
         return {"name": self.name} | {key: whole[key] for key in keys} | {"wrong": list(self.wrong)}
 
 
@@ -66,6 +67,8 @@ class Story:
             yield self._ask(client, "sales_zh", script.CHINESE)
             yield self._ask(client, "sales_en", script.ENGLISH)
             yield self._ask(client, "sales_clarified", script.UNCLEAR, answer=script.CLARIFICATION)
+            if script.trained_planner_ships():
+                yield self._ask_new_agent(client)
             for page in script.PAGES:
                 yield self._check_page(client, device, page)
 
@@ -85,6 +88,20 @@ class Story:
                 task = self._follow(client, task_id, progress, after_sequence=after)
         wrong += script.wrong_sales_answer(task, self._data)
         return self._outcome(client, name, task, wrong)
+
+    def _ask_new_agent(self, client: Client) -> Outcome:
+        """Register an agent that no rule knows, and ask something that only the trained planner can plan."""
+        response = client.register_agent(script.NEW_AGENT.read_text(encoding="utf-8"))
+        self._say(f"registered the agent {response.agent.name}, of which no rule speaks")
+        self._say(f"asking: {script.READING}")
+        task_id = client.submit(script.READING, as_of=script.AS_OF, labels={"demo": "new_agent"}).task_id
+        progress = Progress()
+        task = self._follow(client, task_id, progress)
+        if task.status == status_pb2.TASK_STATUS_WAITING_REVIEW and task.error.code == PlanUnsure.code:
+            self._say("a person looks at the proposed plan and accepts it")
+            client.resolve_review(task_id, status_pb2.REVIEW_VERDICT_ACCEPTED, note="accepted in the demo")
+            task = self._follow(client, task_id, progress, after_sequence=task.last_sequence)
+        return self._outcome(client, "new_agent", task, script.wrong_reading_answer(task))
 
     def _check_page(self, client: Client, device: WatchingDevice, page: script.Page) -> Outcome:
         self._say(f"waiting for the device's answer about {page.file.name}")

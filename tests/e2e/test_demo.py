@@ -15,14 +15,15 @@ import pytest
 
 from cloud.demo import script
 from podium.client import Client
-from podium.v1 import status_pb2
+from podium.v1 import status_pb2, task_pb2
 from tests.integration.command_line import podium
 from tests.integration.server import ROOT, ServerProcess
 
 LIMIT_S = 60.0
 SLOW_MACHINE = 3.0
 """Other work on the machine may take its cores; what the demo itself computes must fit the limit."""
-TASKS = ["sales_zh", "sales_en", "sales_clarified", "invoice_clean", "invoice_faulty"]
+NEW_AGENT = ["new_agent"] if script.trained_planner_ships() else []
+TASKS = ["sales_zh", "sales_en", "sales_clarified", *NEW_AGENT, "invoice_clean", "invoice_faulty"]
 _SHIPPED = str(ROOT / "agents" / "packs")
 REWARD = {"task_completion", "data_accuracy", "process_compliance", "resource_efficiency", "final"}
 
@@ -73,8 +74,11 @@ def test_every_answer_is_right_and_says_so_in_the_documented_form(demo: Demo) ->
     assert [task["name"] for task in demo.report["tasks"]] == TASKS
     for task in demo.report["tasks"]:
         assert set(task) == {
-            "name", "request", "status", "plan", "answer", "sources", "latency_ms", "reward", "wrong",
+            "name", "request", "status", "plan", "planner", "route", "answer", "sources", "latency_ms", "reward",
+            "wrong",
         }  # fmt: skip
+        assert task["planner"] in (("policy", "person") if task["name"] == "new_agent" else ("rules", "revision"))
+        assert [entry["taken"] for entry in task["route"]].count(True) == 1
         assert (task["status"], task["wrong"]) == ("succeeded", [])
         assert task["request"]
         assert "[Source: " in task["answer"]
@@ -199,3 +203,17 @@ def test_the_check_of_a_page_sees_what_is_wrong() -> None:
     right = {name: {"value": clean.truth()["fields"][name]} for name in fields}
     [invented] = script.wrong_invoice_answer(clean, {"fields": right, "findings": findings[:1]})
     assert "there is no such fault" in invented
+
+
+def test_the_check_of_the_new_agents_answer_sees_what_is_wrong() -> None:
+    words = len(script.READING.split())
+    task = task_pb2.Task(status=status_pb2.TASK_STATUS_SUCCEEDED, planner="policy")
+    task.result.fields_json = json.dumps({"words": words}).encode()
+    task.route.add(planner="policy", confidence=0.9, taken=True, reason="sure enough to run")
+    assert script.wrong_reading_answer(task) == []
+    task.result.fields_json = json.dumps({"words": words - 1}).encode()
+    assert script.wrong_reading_answer(task) == [f"{words - 1} words, there are {words}"]
+    task.planner = "rules"
+    assert "it was planned by rules" in script.wrong_reading_answer(task)
+    task.status = status_pb2.TASK_STATUS_WAITING_INPUT
+    assert "waiting_input" in script.wrong_reading_answer(task)[0]
