@@ -12,7 +12,11 @@ from conductor.policy.filling_kinds import (
     ABSENT,
     END,
     FIRST,
+    FORM,
     INSIDE,
+    LIST,
+    OPTION,
+    REFERENCE,
     SPAN,
     START,
     TRUE,
@@ -25,6 +29,14 @@ from conductor.policy.values.numbers import NumberMention, find_numbers
 
 _LONGEST_SPAN = 48
 _TRIED = 6
+_WITHIN = 0.5
+"""How much the choice within a way (which piece, which option) counts against the way itself."""
+DOUBTFUL = 0.3
+"""How much the guess that a value is not to be found counts."""
+REUSED = -2.5
+"""Added to the log-probability of a piece that another argument of the same step has."""
+LONGER = -0.15
+"""Added for each further word piece: where the start of one value and the end of another fit, neither reaches so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,54 +97,83 @@ def decode(
     text = _text(request, spans)
     kinds = _softmax(scores.kind)
     found: list[dict[tuple[str, ...], Filled]] = [{} for _ in range(steps)]
-    for row, item in enumerate(items):
-        if item.input is None:
+    used: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
+    rows = [row for row, item in enumerate(items) if item.input is not None]
+    # The surest first, so that a piece of the request goes to the argument that it fits best.
+    for row in sorted(rows, key=lambda row: -_peak(kinds[row], scores.pointers[row])):
+        field, step = items[row].input, items[row].step
+        if field is None:
             continue
-        filled = _argument(text, item, items, row, kinds[row], scores)
+        filled = _argument(text, field, items, row, kinds[row], scores, used[step])
         if filled is not None:
-            found[item.step][item.input.path] = filled
+            found[step][field.path] = filled
+            if filled.span is not None:
+                used[step].append(filled.span)
     return tuple(FilledStep(arguments=_assembled(arguments)) for arguments in found)
 
 
+def _peak(kinds: Floats, pointers: Floats) -> float:
+    """How sure the model is of where a value stands; what stands nowhere comes last."""
+    if int(np.argmax(kinds)) not in (SPAN, FORM):
+        return -1.0
+    return float(_log_softmax(pointers[START]).max() + _log_softmax(pointers[END]).max()) * 0.5 + 10.0
+
+
 def _argument(
-    text: _Text, item: Item, items: Sequence[Item], row: int, kinds: Floats, scores: Scores
+    text: _Text,
+    field: InputField,
+    items: Sequence[Item],
+    row: int,
+    kinds: Floats,
+    scores: Scores,
+    used: Sequence[tuple[int, int]],
 ) -> Filled | None:
-    field = item.input
-    if field is None:
-        return None
+    best, found = max(float(kinds[ABSENT]), DOUBTFUL * float(kinds[UNKNOWN])), None
     for kind in np.argsort(-kinds):
-        if kind in (ABSENT, UNKNOWN):
-            return None
-        outcome = _way(int(kind), text, field, items, row, scores)
+        if kinds[kind] <= best:
+            break
+        outcome = None if kind in (ABSENT, UNKNOWN) else _way(int(kind), text, field, items, row, scores, used)
         if outcome is None:
             continue
         value, probability, span = outcome
-        argument = value if isinstance(value, StepRef) else Literal(value=value)
-        return Filled(argument=argument, confidence=float(kinds[kind]) * probability, span=span)
-    return None
+        worth = float(kinds[kind]) * probability**_WITHIN
+        if worth > best:
+            argument = value if isinstance(value, StepRef) else Literal(value=value)
+            best = worth
+            found = Filled(argument=argument, confidence=float(kinds[kind]) * probability, span=span)
+    return found
 
 
 def _way(
-    kind: int, text: _Text, field: InputField, items: Sequence[Item], row: int, scores: Scores
+    kind: int,
+    text: _Text,
+    field: InputField,
+    items: Sequence[Item],
+    row: int,
+    scores: Scores,
+    used: Sequence[tuple[int, int]],
 ) -> _Outcome | None:
-    match kind:
-        case 2 | 3:
-            return _from_span(text, field, scores.pointers[row], literal=kind == SPAN)
-        case 4:
-            return _from_list(text, field, scores.pointers[row])
-        case 5:
-            return _from_options(field, scores.option[row])
-        case 6:
-            return _from_results(items, row, scores.reference[row])
-        case 7 | 8:
-            return (kind == TRUE, 1.0, None) if field.type in ("boolean", "any") else None
-    return None
+    if kind in (SPAN, FORM):
+        return _from_span(text, field, scores.pointers[row], used, literal=kind == SPAN)
+    if kind == LIST:
+        return _from_list(text, field, scores.pointers[row])
+    if kind == OPTION:
+        return _from_options(field, scores.option[row])
+    if kind == REFERENCE:
+        return _from_results(items, row, scores.reference[row])
+    return (kind == TRUE, 1.0, None) if field.type in ("boolean", "any") else None
 
 
-def _from_span(text: _Text, field: InputField, pointers: Floats, *, literal: bool) -> _Outcome | None:
+def _overlap(span: tuple[int, int], used: Sequence[tuple[int, int]]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in used)
+
+
+def _from_span(
+    text: _Text, field: InputField, pointers: Floats, used: Sequence[tuple[int, int]], *, literal: bool
+) -> _Outcome | None:
     if field.type in ("integer", "number"):
-        return _from_number(text, field, pointers, literal=literal)
-    for first, last, probability in _spans(text, pointers):
+        return _from_number(text, field, pointers, used, literal=literal)
+    for first, last, probability in _spans(text, pointers, used):
         start, end = text.spans[first][0], text.spans[last][1]
         piece = text.request[start:end]
         value = as_it_stands(piece, field) if literal else in_form(piece, field, text.request)
@@ -141,12 +182,16 @@ def _from_span(text: _Text, field: InputField, pointers: Floats, *, literal: boo
     return None
 
 
-def _from_number(text: _Text, field: InputField, pointers: Floats, *, literal: bool) -> _Outcome | None:
+def _from_number(
+    text: _Text, field: InputField, pointers: Floats, used: Sequence[tuple[int, int]], *, literal: bool
+) -> _Outcome | None:
     """The likeliest number whose value the schema takes; the probabilities of all numbers add up to one."""
     if not text.numbers:
         return None
     starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
-    shares = _softmax(np.array([[starts[first] + ends[last] for _, first, last in text.numbers]]))[0]
+    taken = [REUSED * _overlap((item.start, item.end), used) for item, _, _ in text.numbers]
+    together = [starts[first] + ends[last] for _, first, last in text.numbers]
+    shares = _softmax(np.array([together]) + np.array([taken]))[0]
     for index in np.argsort(-shares)[:_TRIED]:
         mention = text.numbers[index][0]
         value = number_as_it_stands(mention, field) if literal else number_in_form(mention, field)
@@ -155,12 +200,16 @@ def _from_number(text: _Text, field: InputField, pointers: Floats, *, literal: b
     return None
 
 
-def _spans(text: _Text, pointers: Floats) -> Iterator[tuple[int, int, float]]:
+def _spans(text: _Text, pointers: Floats, used: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, float]]:
     starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
     length = len(starts)
     together = (starts + text.begins)[:, None] + (ends + text.ends)[None, :]
     offset = np.arange(length)[None, :] - np.arange(length)[:, None]
-    together = np.where((offset >= 0) & (offset < _LONGEST_SPAN), together, -np.inf)
+    together = np.where((offset >= 0) & (offset < _LONGEST_SPAN), together + LONGER * offset, -np.inf)
+    for start, end in used:
+        held = covering(text.spans, start, end)
+        if held:
+            together[: held[1] + 1, held[0] :] += REUSED
     flat = together.ravel()
     count = min(_TRIED, flat.size)
     best = np.argpartition(-flat, count - 1)[:count]

@@ -23,7 +23,7 @@ class FillTool(nn.Module):
     """Vectors of a tool's fields out of the states of its texts: the mean of their pieces."""
 
     def forward(self, states: Tensor, mask: Tensor, pool: Tensor) -> Tensor:
-        """Vectors [texts, rows, WIDTH] of `states` [texts, length, WIDTH] by weights `pool` [texts, rows, length]."""
+        """[texts, rows, WIDTH] of `states` [texts, length, WIDTH] by the weights `pool` [texts, rows, length]."""
         return torch.matmul(pool * mask[:, None, :].to(pool.dtype), states)
 
 

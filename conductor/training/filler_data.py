@@ -1,5 +1,6 @@
 """The requests that the filler learns from: labelled once, drawn by source, varied on the way."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +11,21 @@ from conductor.training.datasets import read_bfcl, read_nestools, read_sealtools
 from conductor.training.examples import Example
 from conductor.training.filler_labels import Labelled, labelled
 from conductor.training.filler_variation import Values, joined_requests, parallel_calls, with_other_values
-from conductor.training.splits import Part, members
+from conductor.training.splits import Part, members, part_of
 from conductor.training.written import FOLDER, read_written
 
 _WRITTEN = ("calls", "nested")
 
 
 def filling_examples(data: Path, *parts: Part) -> dict[str, tuple[Example, ...]]:
-    """Examples with arguments by group: nestools, sealtools, bfcl and what was written."""
+    """Examples with arguments by group: nestools, sealtools, bfcl and what was written.
+
+    BFCL repeats requests from file to file; one that stands in several parts is used in the strictest only.
+    """
     found = {
         "nestools": members(read_nestools(data), *parts),
         "sealtools": members(read_sealtools(data), *parts),
-        "bfcl": members(read_bfcl(data), *parts),
+        "bfcl": members(_without_repeats(read_bfcl(data)), *parts),
     }
     names = [name for name in _WRITTEN if (FOLDER / f"{name}.jsonl").exists()]
     for name in names:
@@ -30,6 +34,19 @@ def filling_examples(data: Path, *parts: Part) -> dict[str, tuple[Example, ...]]
         if kept:
             found[name] = kept
     return found
+
+
+def _without_repeats(examples: Sequence[Example]) -> tuple[Example, ...]:
+    order: tuple[Part, ...] = ("dev_disjoint", "dev", "select_disjoint", "select", "train")
+    strictest: dict[str, int] = {}
+    for example in examples:
+        words = _words(example)
+        strictest[words] = min(order.index(part_of(example)), strictest.get(words, len(order)))
+    return tuple(example for example in examples if order.index(part_of(example)) == strictest[_words(example)])
+
+
+def _words(example: Example) -> str:
+    return " ".join(re.findall(r"\w+", example.request.lower()))
 
 
 def _has_arguments(example: Example) -> bool:

@@ -24,7 +24,7 @@ from conductor.policy.values.numbers import find_numbers
 from conductor.policy.values.places import city_and_region, currency
 from conductor.training.examples import Example, GoldStep
 
-_LONGEST = 24
+_LONGEST = 12
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|[^\w\s]")
 _MOST_SPANS = 8

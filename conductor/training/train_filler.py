@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from conductor.policy.filling_fields import ToolFields, read_tools
@@ -45,7 +45,7 @@ from conductor.training.rounding import round_weights
 from conductor.training.selector_parts import bottom_part
 from conductor.training.splits import Part as DataPart
 
-GROUPED = 6
+GROUPED = 8
 """Batches that are drawn together; checkpoints are written between the groups."""
 
 
@@ -54,11 +54,11 @@ class Config:
     """Everything that a run depends on besides the data."""
 
     seed: int = 5
-    steps: int = 4000
+    steps: int = 6000
     """Updates."""
     minutes: float = math.inf
     """Longest wall time of the whole training, resumed or not; the schedule follows it if it comes first."""
-    batch: int = 32
+    batch: int = 16
     top_rate: float = 1.2e-4
     """Highest learning rate of the encoder's layers."""
     head_rate: float = 8e-4
@@ -66,7 +66,7 @@ class Config:
     warmup: float = 0.04
     """Share of the training in which the rates rise."""
     weight_decay: float = 0.01
-    average: float = 0.998
+    average: float = 0.999
     """Decay of the running average of the weights, which is what is kept."""
     clip: float = 1.0
     """Longest gradient."""
@@ -74,7 +74,7 @@ class Config:
     """(until which share of the training, how hard): single calls, some of several, all."""
     mix: Mix = field(
         default_factory=lambda: Mix(
-            shares={"nestools": 0.36, "bfcl": 0.32, "sealtools": 0.12, "calls": 0.12, "nested": 0.08},
+            shares={"nestools": 0.30, "bfcl": 0.32, "sealtools": 0.10, "calls": 0.14, "nested": 0.14},
             rest=0.12,
             other_values=0.6,
             parallel=0.3,
@@ -85,7 +85,9 @@ class Config:
     evaluated: tuple[DataPart, ...] = ("select",)
     held_out: float = 0.0
     """Share of the training examples that is kept for evaluation too, while the recipe is being worked out."""
-    evaluate_every: int = 600
+    start: Path | None = None
+    """Weights to begin with, of an earlier stage; all stages are then as hard as the last."""
+    evaluate_every: int = 2000
     save_every_s: float = 60.0
     threads: int = 1
 
@@ -100,6 +102,8 @@ class Trainer:
         self.tokens = Tokens()
         self.bottom = Bottom().eval()
         self.joint = FillJoint()
+        if config.start is not None:
+            self.joint.load_state_dict(load_file(config.start))
         self.average = copy.deepcopy(self.joint).eval()
         self.optimizer = _optimizer(self.joint, config)
         groups = filling_examples(data, *config.parts)
@@ -137,7 +141,7 @@ class Trainer:
     def update(self) -> float:
         """One update; returns the loss."""
         config, progress = self.config, self.progress()
-        hardness = next(hard for until, hard in config.stages if progress <= until)
+        hardness = 1.0 if config.start else next(hard for until, hard in config.stages if progress <= until)
         if not self.drawn:
             # Requests of like size go together: a batch costs as much as its longest.
             drawn = sorted(self.draw.batch(config.batch * GROUPED, hardness, self.rng), key=_size)
@@ -286,12 +290,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--held-out", type=float, help="share of the training examples to evaluate on as well")
     parser.add_argument("--final", action="store_true", help="train on the parts for selection as well")
+    parser.add_argument("--start", type=Path, help="weights of an earlier stage to begin with")
+    parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     parser.add_argument("--resume", action="store_true", help="go on from OUT/filler.checkpoint")
     known = parser.parse_args(arguments)
     if known.data is None:
         parser.error(f"--data or {DATA_VARIABLE} is needed")
-    given = {name: getattr(known, name) for name in ("minutes", "steps", "seed", "held_out")}
+    given = {name: getattr(known, name) for name in ("minutes", "steps", "seed", "held_out", "start")}
     config = replace(Config(), **{name: value for name, value in given.items() if value is not None})
+    config = replace(config, top_rate=config.top_rate * known.rate, head_rate=config.head_rate * known.rate)
     if known.final:
         config = replace(config, parts=("train", "select"), evaluated=("select",))
     train(config, Path(known.data), known.out, resume=known.resume)

@@ -89,7 +89,8 @@ def _fields(schema: Mapping[str, Any], path: tuple[str, ...], *, required: bool)
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return ()
-    needed = schema.get("required", ())
+    listed = schema.get("required", ())
+    needed = listed if isinstance(listed, list | tuple) else ()
     found: list[InputField] = []
     for name, value in properties.items():
         field = value if isinstance(value, Mapping) else {}

@@ -1,5 +1,6 @@
 """Numbers in a text: digits, number words and magnitudes, with the percent sign or unit that follows."""
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -134,8 +135,8 @@ def find_numbers(text: str) -> tuple[NumberMention, ...]:
     found = []
     for match in _NUMBER.finditer(text):
         value = _value(match)
-        if value is None:
-            continue
+        if value is None or not math.isfinite(value):
+            continue  # more digits than a float holds: no argument takes that as a number
         start, end = match.span()
         percent = _PERCENT.match(text, end) is not None
         unit = _UNIT.match(text, end)
@@ -185,7 +186,7 @@ def _value(match: re.Match[str]) -> float | None:
     sign = -1.0 if match["sign"] else 1.0
     if match["fraction"]:
         above, below = match["fraction"].split("/")
-        return sign * int(above) / int(below) if int(below) else None
+        return sign * float(above) / float(below) if float(below) else None
     if match["digits"]:
         return sign * float(match["digits"].replace(",", "")) * _magnitude(match)
     if match["loose"]:

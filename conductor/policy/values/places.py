@@ -5,34 +5,34 @@ import re
 _CITIES: dict[str, str] = {
     "AL": "Birmingham|Montgomery|Huntsville|Mobile",
     "AK": "Anchorage|Fairbanks|Juneau",
-    "AZ": "Phoenix|Tucson|Mesa|Scottsdale|Tempe|Chandler|Gilbert|Glendale|Flagstaff|Sedona",
-    "AR": "Little Rock|Fayetteville",
+    "AZ": "Phoenix|Tucson|Mesa|Scottsdale|Tempe|Chandler|Flagstaff|Sedona",
+    "AR": "Little Rock",
     "CA": "Los Angeles|San Francisco|San Diego|San Jose|Sacramento|Fresno|Oakland|Berkeley|Long Beach"
     "|Bakersfield|Anaheim"
     "|Santa Ana|Riverside|Stockton|Irvine|Chula Vista|Fremont|Santa Clarita|San Bernardino|Modesto|Fontana"
     "|Huntington Beach|Santa Rosa|Palo Alto|Mountain View|Sunnyvale|Cupertino|Santa Clara|Santa Monica|Pasadena"
-    "|Hayward|Concord|Walnut Creek|Napa|Petaluma|Novato|Vacaville|Fairfield|Vallejo|Pleasanton|Livermore|Dublin"
-    "|San Mateo|Redwood City|Menlo Park|Milpitas|Gilroy|Morgan Hill|Campbell|Los Gatos|Saratoga|Santa Cruz"
+    "|Hayward|Walnut Creek|Napa|Petaluma|Novato|Vacaville|Vallejo|Pleasanton|Livermore"
+    "|San Mateo|Redwood City|Menlo Park|Milpitas|Gilroy|Morgan Hill|Los Gatos|Saratoga|Santa Cruz"
     "|Monterey"
-    "|Mill Valley|San Rafael|Sausalito|Tiburon|Corte Madera|Larkspur|Fairfax|Emeryville|Alameda|Richmond"
+    "|Mill Valley|San Rafael|Sausalito|Tiburon|Corte Madera|Larkspur|Fairfax|Emeryville|Alameda"
     "|El Cerrito"
-    "|Albany|Pittsburg|Antioch|Brentwood|Danville|San Ramon|Lafayette|Orinda|Moraga|Martinez|Pinole"
-    "|Hercules|Union City"
-    "|Newark|Castro Valley|San Leandro|Daly City|South San Francisco|San Bruno|Burlingame|Millbrae"
+    "|Pittsburg|Antioch|Brentwood|Danville|San Ramon|Orinda|Moraga|Martinez|Pinole"
+    "|Union City"
+    "|Castro Valley|San Leandro|Daly City|South San Francisco|San Bruno|Burlingame|Millbrae"
     "|Foster City|Pacifica"
     "|Half Moon Bay|Los Altos|Beverly Hills|Burbank|Malibu|Palm Springs|Santa Barbara|Anaheim|Sonoma|Healdsburg"
-    "|American Canyon|Benicia|Rohnert Park|Belvedere|Suisun City|Cloverdale|Windsor|Sebastopol"
+    "|American Canyon|Benicia|Rohnert Park|Belvedere|Suisun City|Cloverdale|Sebastopol"
     "|Portola Valley|Woodside",
-    "CO": "Denver|Colorado Springs|Aurora|Boulder|Fort Collins|Aspen|Vail",
+    "CO": "Denver|Colorado Springs|Boulder|Fort Collins|Aspen|Vail",
     "CT": "Hartford|New Haven|Stamford|Bridgeport",
     "DE": "Wilmington|Dover",
     "DC": "Washington D.C.|Washington DC|Washington|Washington, D.C.|Washington, DC",
     "FL": "Miami|Orlando|Tampa|Jacksonville|Fort Lauderdale|Tallahassee|St. Petersburg|Key West|Naples|Hialeah",
-    "GA": "Atlanta|Savannah|Augusta|Athens",
+    "GA": "Atlanta|Savannah|Augusta",
     "HI": "Honolulu|Hilo|Maui",
     "ID": "Boise",
-    "IL": "Chicago|Springfield|Naperville|Aurora|Peoria",
-    "IN": "Indianapolis|Fort Wayne|Bloomington",
+    "IL": "Chicago|Naperville",
+    "IN": "Indianapolis|Fort Wayne",
     "IA": "Des Moines|Cedar Rapids|Iowa City",
     "KS": "Wichita|Topeka|Overland Park",
     "KY": "Louisville|Lexington",
@@ -41,7 +41,7 @@ _CITIES: dict[str, str] = {
     "MD": "Baltimore|Annapolis|Bethesda|Rockville",
     "MA": "Boston|Cambridge|Worcester|Salem|Somerville",
     "MI": "Detroit|Ann Arbor|Grand Rapids|Lansing",
-    "MN": "Minneapolis|St. Paul|Saint Paul|Rochester|Duluth",
+    "MN": "Minneapolis|St. Paul|Saint Paul|Duluth",
     "MS": "Jackson|Biloxi",
     "MO": "Kansas City|St. Louis|Saint Louis",
     "MT": "Billings|Missoula|Bozeman",
@@ -50,13 +50,13 @@ _CITIES: dict[str, str] = {
     "NH": "Manchester, New Hampshire|Nashua",
     "NJ": "Jersey City|Trenton|Princeton|Hoboken|Atlantic City",
     "NM": "Albuquerque|Santa Fe",
-    "NY": "New York|New York City|NYC|Buffalo|Rochester|Syracuse|Ithaca|Brooklyn|Manhattan|Queens|Yonkers",
+    "NY": "New York|New York City|NYC|Buffalo|Syracuse|Ithaca|Brooklyn|Manhattan|Queens|Yonkers",
     "NC": "Charlotte|Raleigh|Durham|Greensboro|Asheville",
     "ND": "Fargo|Bismarck",
     "OH": "Columbus|Cleveland|Cincinnati|Toledo|Akron|Dayton",
     "OK": "Oklahoma City|Tulsa",
     "OR": "Portland|Eugene|Bend",
-    "PA": "Philadelphia|Pittsburgh|Harrisburg|Allentown|Lancaster",
+    "PA": "Philadelphia|Pittsburgh|Harrisburg|Allentown",
     "RI": "Providence|Newport",
     "SC": "Charleston|Myrtle Beach|Greenville",
     "SD": "Sioux Falls|Rapid City",
@@ -85,9 +85,9 @@ _CITIES: dict[str, str] = {
     "Indonesia": "Jakarta|Bali",
     "UAE": "Dubai|Abu Dhabi",
     "Netherlands": "Amsterdam|Rotterdam",
-    "Ireland": "Dublin, Ireland",
+    "Ireland": "Dublin",
     "Portugal": "Lisbon|Porto",
-    "Greece": "Athens, Greece",
+    "Greece": "Athens",
     "Turkey": "Istanbul|Ankara",
     "Egypt": "Cairo",
     "Brazil": "Rio de Janeiro|Sao Paulo|São Paulo",
