@@ -148,7 +148,16 @@ def test_planning_debugging_and_settings_need_no_server(tmp_path: Path) -> None:
     reach = ["--data", str(tmp_path)]
     plan = podium("plan", RELAY, "--now", "2026-01-05", "--json", *reach)
     assert plan.status == 0
-    assert set(plan.json) == {"steps", "parallel_groups", "confidence", "planner", "origin", "warnings"}
+    assert set(plan.json) == {
+        "steps",
+        "parallel_groups",
+        "confidence",
+        "planner",
+        "origin",
+        "warnings",
+        "route",
+        "for_person",
+    }
     step = plan.json["steps"][2]
     assert step["tool"] == "relay_mark"
     assert step["candidates"][0]["tool"] == "relay_mark"
