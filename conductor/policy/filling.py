@@ -13,6 +13,10 @@ from conductor.policy.tokens import Tokens
 __all__ = ["FieldIndex", "Filled", "FilledStep", "Filler"]
 
 
+REMEMBERED = 2_000
+"""Tools whose fields are kept, about 35 kB each; the oldest are forgotten first."""
+
+
 class Filler:
     """Decides what each argument of each step gets, all of them in one pass over the request."""
 
@@ -29,7 +33,10 @@ class Filler:
         """
         fresh = {card.key: card for card in cards if card.key not in self._known}
         self._known.update(read_tools(self._parts, self._tokens, tuple(fresh.values())))
-        return FieldIndex(tools={card.key: self._known[card.key] for card in cards})
+        index = FieldIndex(tools={card.key: self._known[card.key] for card in cards})
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return index
 
     def fill(self, reading: Reading, steps: Sequence[ToolCard], index: FieldIndex) -> tuple[FilledStep, ...]:
         """The arguments of `steps` in their order; a reference is always to an earlier step.

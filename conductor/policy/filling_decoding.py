@@ -36,7 +36,7 @@ DOUBTFUL = 0.3
 REUSED = -2.5
 """Added to the log-probability of a piece that another argument of the same step has."""
 LONGER = -0.15
-"""Added for each further word piece: where the start of one value and the end of another fit, neither reaches so far."""
+"""Added for each further word piece, so that the start of one value and the end of another do not make one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ weights of the pieces in each row, to `vectors` [texts, rows, WIDTH]."""
 _LONGEST_DESCRIPTION = 240
 _LONGEST_TEXT = 640
 _BATCH = 16
+MAX_FIELDS = 128
+"""Inputs, and outputs, of one tool that are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ class ToolFields:
 
 def tool_texts(card: ToolCard) -> ToolTexts:
     """What is read of `card`; long lists of fields go into several texts that all begin with the tool's name."""
-    inputs = input_fields(card.input_schema)
+    inputs = _most_needed(input_fields(card.input_schema))
     outputs = tuple(
         OutputField(
             name=name,
@@ -67,7 +69,7 @@ def tool_texts(card: ToolCard) -> ToolTexts:
             words=words_of(name),
             description=str(schema.get("description", "")),
         )
-        for name, schema in card.outputs.items()
+        for name, schema in tuple(card.outputs.items())[:MAX_FIELDS]
     )
     writer = _Writer(words_of(card.name), card.description)
     for field in inputs:
@@ -77,6 +79,14 @@ def tool_texts(card: ToolCard) -> ToolTexts:
     return ToolTexts(
         inputs=inputs, outputs=outputs, texts=tuple(writer.texts), rows=(*writer.rows, *writer.option_rows)
     )
+
+
+def _most_needed(fields: tuple[InputField, ...]) -> tuple[InputField, ...]:
+    """At most `MAX_FIELDS` in their order, the required ones before the others."""
+    if len(fields) <= MAX_FIELDS:
+        return fields
+    chosen = sorted(range(len(fields)), key=lambda index: (not fields[index].required, index))[:MAX_FIELDS]
+    return tuple(fields[index] for index in sorted(chosen))
 
 
 class _Writer:

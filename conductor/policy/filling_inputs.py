@@ -22,6 +22,8 @@ MAX_STEPS = 16
 """Steps beyond share the last number."""
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "any")
 _NUMERIC = ("integer", "number")
+MAX_ITEMS = 256
+"""Inputs of all steps together that are decided at once; the cost grows with their square."""
 PIECE_FEATURES = 8
 ITEM_FEATURES = 20
 OPTION_FEATURES = 3
@@ -91,7 +93,9 @@ def joint_inputs(
     options: list[Floats] = []
     nothing = np.zeros((0, WIDTH), dtype=np.float32)
     with_outputs = len(steps) > 1
-    for number, tool in enumerate(steps):
+    limit = max(8, MAX_ITEMS // max(1, len(steps)))
+    for number, whole in enumerate(steps):
+        tool = _within(whole, request, limit)
         items.append(Item(kind=STEP, step=number))
         vectors.append(tool.vectors[:1])
         options.append(nothing)
@@ -125,6 +129,28 @@ def joint_inputs(
         "pairs": _pair_features(items),
     }
     return JointInputs(items=tuple(items), arrays=arrays)
+
+
+def _within(tool: ToolFields, request: str, limit: int) -> ToolFields:
+    """The tool with so many inputs, and outputs, at most: required ones and those that the request names first."""
+    count = len(tool.inputs)
+    if count <= limit and len(tool.outputs) <= limit:
+        return tool
+    words = set(re.findall(r"[a-z]+", request.lower()))
+
+    def rank(index: int) -> tuple[bool, int, int]:
+        field = tool.inputs[index]
+        return not field.required, -len(field.bag & words), index
+
+    kept = sorted(sorted(range(count), key=rank)[:limit])
+    outputs = range(min(limit, len(tool.outputs)))
+    rows = [0, *(1 + index for index in kept), *(1 + count + index for index in outputs)]
+    return ToolFields(
+        inputs=tuple(tool.inputs[index] for index in kept),
+        outputs=tool.outputs[: len(outputs)],
+        vectors=tool.vectors[rows],
+        options=tuple(tool.options[index] for index in kept),
+    )
 
 
 def _item_features(item: Item) -> Floats:
