@@ -164,7 +164,10 @@ def in_unit(value: float, unit: str, wanted: str) -> float | None:
     if unit == wanted or unit not in _UNITS or wanted not in _UNITS:
         return None
     (dimension, size), (other, target) = _UNITS[unit], _UNITS[wanted]
-    return value * size / target if dimension == other and size != target else None
+    if dimension != other or size == target:
+        return None
+    converted = value * size / target
+    return converted if math.isfinite(converted) else None
 
 
 def units_named(description: str) -> tuple[str, ...]:
