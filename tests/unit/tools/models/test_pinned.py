@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.models.pinned import (
+    OWN_PACKAGE,
     ModelHashMismatch,
     ModelMissing,
     ModelNotPinned,
@@ -134,3 +135,13 @@ def test_reading_documents_costs_no_heavy_import_until_it_is_done() -> None:
         env={"PYTHONPATH": f"{root}:{root / 'protos'}"},
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_a_file_that_was_trained_here_lies_in_this_source_tree(installed: Path) -> None:
+    own = pinned(package=OWN_PACKAGE, file=str(installed))
+    assert own.verified_bytes("m") == CONTENT
+    installed.write_bytes(b"x" * len(CONTENT))
+    with pytest.raises(ModelHashMismatch):
+        own.verified_bytes("m")
+    with pytest.raises(ModelMissing, match="podium has no file"):
+        pinned(package=OWN_PACKAGE, file="conductor/policy/weights/nothing.onnx").verified_bytes("m")
