@@ -267,7 +267,7 @@ class App:
             )
             self._exits.callback(announced.unlink, missing_ok=True)
         self._warm(python, onnx, specialists)
-        looking = asyncio.create_task(planner_serving(health_service, planners))
+        looking = asyncio.create_task(planner_serving(health_service, planners, load=self._announced))
         self._exits.callback(looking.cancel)
 
     def _warm(self, python: PythonEngine, onnx: OnnxEngine, specialists: Specialists) -> None:

@@ -8,6 +8,7 @@ server that was told to use the trained planner alone does not start without it.
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +19,7 @@ from cloud.specialists import Specialists
 from conductor.hybrid_planner import HybridPlanner
 from conductor.planner import Planner
 from conductor.thresholds import PlanThresholds, TenantThresholds, model_thresholds
-from podium.errors import PodiumError
+from podium.errors import InternalError, PodiumError
 
 if TYPE_CHECKING:
     from conductor.policy.drafting import Drafter
@@ -86,6 +87,7 @@ class TrainedPart:
         self._slot = slot
         self._lock = threading.Lock()
         self._tried = False
+        self._endings: list[Callable[[], None]] = []
         self.failure: PodiumError | None = None
         """Why it cannot plan; None while nobody tried, and when it can."""
 
@@ -100,6 +102,9 @@ class TrainedPart:
             except PodiumError as error:
                 self.failure = error
                 _LOG.error("the trained planner cannot be used, rules alone plan: %s", error.code)
+            except Exception as error:  # noqa: BLE001 - what cannot be loaded leaves the rules, whatever the reason
+                self.failure = InternalError(f"the trained planner failed with {type(error).__name__}")
+                _LOG.exception("the trained planner cannot be used, rules alone plan")
 
     def require(self) -> None:
         """Load the model.
@@ -142,9 +147,17 @@ class TrainedPart:
         """Follow promotions from now on."""
         self._slot.follow()
 
+    def on_close(self, done: Callable[[], None]) -> None:
+        """Have something called when this ends."""
+        self._endings.append(done)
+
     def close(self) -> None:
-        """Stop following."""
+        """Stop following; a model that is being loaded is waited for, and nothing is loaded after that."""
+        with self._lock:
+            self._tried = True
         self._slot.close()
+        for done in self._endings:
+            done()
 
 
 class ServedPlanner:
@@ -164,6 +177,11 @@ class ServedPlanner:
 
         trained = TrainedPart(policy_slot(specialists, artefacts))
         return cls(planner_of(settings, specialists, trained), trained)
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it plans with more than rules."""
+        return self._trained is not None
 
     async def require(self, settings: Settings) -> None:
         """Load the trained planner now if nothing else plans.
@@ -195,9 +213,12 @@ def planner_of(settings: Settings, specialists: Specialists, trained: TrainedPar
 
     templates = templates_of(specialists)
     if settings.planner == "policy":
-        return PolicyPlanner(trained.drafter, templates=templates, revisions=specialists.planner)
+        alone = PolicyPlanner(trained.drafter, templates=templates, revisions=specialists.planner)
+        trained.on_close(alone.close)
+        return alone
     given = {tenant: table.given for tenant, table in settings.plan_thresholds.items()}
     policy = PolicyPlanner(trained.drafter, templates=templates)
+    trained.on_close(policy.close)
     return HybridPlanner(specialists.planner, policy, TenantThresholds(given, trained.thresholds))
 
 
@@ -215,8 +236,17 @@ def command_planner(settings: Settings, specialists: Specialists) -> Planner:
     return planner_of(settings, specialists, trained)
 
 
-async def planner_serving(health_service: Any, planners: ServedPlanner) -> None:
-    """Load what plans, and let health checks know whether the planner is whole."""
-    whole = await planners.warm()
+async def planner_serving(health_service: Any, planners: ServedPlanner, *, load: bool) -> None:
+    """Load what plans, and let health checks know whether the planner is whole.
+
+    Args:
+        health_service: of the server.
+        planners: what plans.
+        load: now; a server that one command runs for itself leaves it until a request needs it.
+    """
     states = health_pb2.HealthCheckResponse
+    if not load and planners.needs_model:
+        await health_service.set(HEALTH_NAME, states.UNKNOWN)
+        return
+    whole = await planners.warm()
     await health_service.set(HEALTH_NAME, states.SERVING if whole else states.NOT_SERVING)

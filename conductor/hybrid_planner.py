@@ -16,7 +16,7 @@ from conductor.errors import NoPlan
 from conductor.planner import FinishedStep, Planner, Proposal, Situation
 from conductor.route import RouteEntry
 from conductor.thresholds import PlanThresholds
-from podium.errors import PlanInvalid, PodiumError
+from podium.errors import InternalError, PlanInvalid, PodiumError
 
 _LOG = logging.getLogger(__name__)
 
@@ -134,6 +134,12 @@ class HybridPlanner:
             if not isinstance(error, NoPlan | PlanInvalid):
                 _LOG.error("the planner %s could not plan: %s", name, error.code)
             return _Said(planner=name, error=error)
+        except Exception as error:
+            if planner is not self._policy:
+                raise
+            # A model may fail in ways that nobody foresaw; rules, a person or a question still serve the request.
+            _LOG.exception("the planner %s failed", name)
+            return _Said(planner=name, error=InternalError(f"it failed with {type(error).__name__}"))
         asks = all(asks_caller(situation.registry.find(step.tool)) for step in proposal.plan.steps)
         return _Said(planner=name, proposal=proposal, asks=asks)
 

@@ -75,10 +75,11 @@ def planner(address: Address, data: Path | None) -> Vital:
     Raises:
         ServerUnavailable: the server does not answer.
     """
-    whole = _planner_is_whole(address)
-    if whole:
+    states = health_pb2.HealthCheckResponse
+    status = _planner_status(address)
+    if status == states.SERVING:
         return Vital(ok=True, detail="everything that the setting planner names is in use")
-    if whole is None:
+    if status is None:
         return Vital(ok=False, detail=f"the trained planner was not loaded within {_PLANNER_LOADS_WITHIN_S:.0f} s")
     if data is None:
         return Vital(
@@ -92,12 +93,14 @@ def planner(address: Address, data: Path | None) -> Vital:
         return Vital(ok=True, detail="rules alone plan: no trained planner ships with this build")
     except PodiumError as error:
         return Vital(ok=False, detail=f"rules alone plan, {error.code}: {error.message}. {error.next_step}")
+    if status == states.UNKNOWN:
+        return Vital(ok=True, detail="the trained planner is what it should be; it is loaded when it is needed")
     return Vital(
-        ok=False, detail="rules alone plan: the trained planner could not be loaded when the server started"
+        ok=False, detail="rules alone plan: the trained planner could not be loaded when the server began"
     )
 
 
-def _planner_is_whole(address: Address) -> bool | None:
+def _planner_status(address: Address) -> int | None:
     """What the health service says; None when it says nothing for as long as loading may take."""
     ends_s = time.monotonic() + _PLANNER_LOADS_WITHIN_S
     with sync_channel(address) as channel:
@@ -105,8 +108,7 @@ def _planner_is_whole(address: Address) -> bool | None:
         while True:
             try:
                 request = health_pb2.HealthCheckRequest(service=HEALTH_NAME)
-                status = stub.Check(request, timeout=_PLANNER_LOADS_WITHIN_S).status
-                return bool(status == health_pb2.HealthCheckResponse.SERVING)
+                return int(stub.Check(request, timeout=_PLANNER_LOADS_WITHIN_S).status)
             except grpc.RpcError as error:
                 if not isinstance(failure := from_rpc_error(error), NotFound):
                     raise unreachable(address, failure) from error

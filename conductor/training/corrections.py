@@ -4,8 +4,8 @@ A row is `{"id", "request", "tools", "steps"[, "previous"], "origin"}`, one for 
 that succeeded under that plan; on request also for tasks that the planners alone brought to a high reward.
 `previous` is the plan before with what became of each step: `ok`, `failed`, `unavailable`, `irrelevant` (what it
 brought was of no use, or the better plan does without it) or `""` (it never ran and is part of the better plan).
-`origin` says whose words and whose decision a row is, so that a tenant's, a caller's or a person's rows can be left
-out.
+`origin` says whose words and whose decision a row is, so that the rows of a tenant, a caller or a person can be
+left out.
 """
 
 import hashlib

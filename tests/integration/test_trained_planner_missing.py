@@ -39,10 +39,13 @@ def test_a_trained_planner_with_other_bytes_is_refused_and_everybody_hears_of_it
             assert not ok
             assert "rules alone plan, MODEL_HASH_MISMATCH" in detail
             assert _planner_check(["--server", running.address])[0] is False
+        # A server that the command runs for itself loads nothing; the file is looked at all the same.
+        assert "MODEL_HASH_MISMATCH" in _planner_check(["--data", str(tmp_path / "other")], planner="hybrid")[1]
+        assert _planner_check(["--data", str(tmp_path / "other")])[0] is True
         assert "the trained planner cannot be used, rules alone plan: MODEL_HASH_MISMATCH" in caplog.text
 
 
-def _planner_check(reach: list[str]) -> tuple[bool, str]:
-    checks = podium("health-check", "--json", *reach).json["checks"]
+def _planner_check(reach: list[str], *, planner: str = "rules") -> tuple[bool, str]:
+    checks = podium("health-check", "--json", *reach, environment={"PODIUM_PLANNER": planner}).json["checks"]
     [found] = [check for check in checks if check["name"] == "planner"]
     return found["ok"], found["detail"]

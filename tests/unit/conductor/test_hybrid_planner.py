@@ -147,6 +147,19 @@ def test_a_trained_planner_that_is_not_there_leaves_the_rules_as_they_are_and_sa
     assert "no room" not in caplog.text
 
 
+def test_a_trained_planner_that_breaks_is_a_trained_planner_that_is_not_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(SurePlanner):
+        async def propose(self, situation: Situation) -> Proposal:
+            raise OverflowError("a secret of the request")
+
+    asked = propose(hybrid(Broken(), rule("no", "false")), situation())
+    assert tools(asked) == ["clarify"]
+    assert "not available, INTERNAL_ERROR: it failed with OverflowError" in asked.route[1].reason
+    assert "the planner policy failed" in caplog.text
+
+
 def test_thresholds_that_cannot_be_read_let_nothing_of_the_trained_planner_run() -> None:
     def broken(tenant: str) -> PlanThresholds:
         raise PlanThresholdsInvalid("no thresholds")
