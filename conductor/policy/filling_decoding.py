@@ -29,6 +29,8 @@ from conductor.policy.values.numbers import NumberMention, find_numbers
 
 _LONGEST_SPAN = 48
 _TRIED = 6
+_BARRED = 4
+"""How many times over a piece counts as used that must not be taken again."""
 _WITHIN = 0.5
 """How much the choice within a way (which piece, which option) counts against the way itself."""
 DOUBTFUL = 0.3
@@ -109,7 +111,48 @@ def decode(
             found[step][field.path] = filled
             if filled.span is not None:
                 used[step].append(filled.span)
+    _told_apart(text, items, rows, kinds, scores, found)
     return tuple(FilledStep(arguments=_assembled(arguments)) for arguments in found)
+
+
+def _told_apart(
+    text: _Text,
+    items: Sequence[Item],
+    rows: Sequence[int],
+    kinds: Floats,
+    scores: Scores,
+    found: list[dict[tuple[str, ...], Filled]],
+) -> None:
+    """Where two calls of one tool came out the same, give the later one the next best value that differs."""
+    fields = [[row for row in rows if items[row].step == step] for step in range(len(found))]
+    for step, mine in enumerate(fields):
+        same = [
+            earlier
+            for earlier in range(step)
+            if [items[row].input for row in fields[earlier]] == [items[row].input for row in mine]
+        ]
+        if not same or not any(_values(found[earlier]) == _values(found[step]) for earlier in same):
+            continue
+        best = 0.0
+        change: tuple[tuple[str, ...], Filled] | None = None
+        for row in mine:
+            field = items[row].input
+            before = found[step].get(field.path) if field is not None else None
+            if field is None or before is None or before.span is None:
+                continue
+            held = [found[earlier].get(field.path) for earlier in same]
+            barred = [filled.span for filled in held if filled is not None and filled.span is not None]
+            other = _argument(text, field, items, row, kinds[row], scores, barred * _BARRED)
+            if other is None or any(filled and filled.argument == other.argument for filled in held):
+                continue
+            if other.confidence / max(before.confidence, 1e-9) > best:
+                best, change = other.confidence / max(before.confidence, 1e-9), (field.path, other)
+        if change is not None:
+            found[step][change[0]] = change[1]
+
+
+def _values(arguments: Mapping[tuple[str, ...], Filled]) -> dict[tuple[str, ...], Argument]:
+    return {path: filled.argument for path, filled in arguments.items()}
 
 
 def _peak(kinds: Floats, pointers: Floats) -> float:
@@ -164,10 +207,6 @@ def _way(
     return (kind == TRUE, 1.0, None) if field.type in ("boolean", "any") else None
 
 
-def _overlap(span: tuple[int, int], used: Sequence[tuple[int, int]]) -> bool:
-    return any(span[0] < end and start < span[1] for start, end in used)
-
-
 def _from_span(
     text: _Text, field: InputField, pointers: Floats, used: Sequence[tuple[int, int]], *, literal: bool
 ) -> _Outcome | None:
@@ -189,7 +228,9 @@ def _from_number(
     if not text.numbers:
         return None
     starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
-    taken = [REUSED * _overlap((item.start, item.end), used) for item, _, _ in text.numbers]
+    taken = [
+        REUSED * sum(item.start < end and start < item.end for start, end in used) for item, _, _ in text.numbers
+    ]
     together = [starts[first] + ends[last] for _, first, last in text.numbers]
     shares = _softmax(np.array([together]) + np.array([taken]))[0]
     for index in np.argsort(-shares)[:_TRIED]:
@@ -227,10 +268,11 @@ def _from_list(text: _Text, field: InputField, pointers: Floats) -> _Outcome | N
     for index, (start, end) in enumerate(text.spans):
         if start == end:
             continue
-        is_in = inside[index] > 0.5
+        within_word = open_at is not None and text.begins[index] != 0
+        is_in = inside[index] > 0.5 or within_word
         fresh = begins[index] > 0.5 and text.begins[index] == 0
         if is_in:
-            sure = min(sure, float(inside[index]))
+            sure = min(sure, max(0.5, float(inside[index])))
         if is_in and (open_at is None or fresh):
             open_at = start
             found.append((start, end))

@@ -14,10 +14,11 @@ from conductor.training.filler_variation import Values, joined_requests, paralle
 from conductor.training.splits import Part, members, part_of
 from conductor.training.written import FOLDER, read_written
 
-_WRITTEN = ("calls", "nested")
+WRITTEN = ("calls", "nested")
+"""Files of `written/` whose requests have arguments that the filler gives."""
 
 
-def filling_examples(data: Path, *parts: Part) -> dict[str, tuple[Example, ...]]:
+def filling_examples(data: Path, *parts: Part, written: Sequence[str] = WRITTEN) -> dict[str, tuple[Example, ...]]:
     """Examples with arguments by group: nestools, sealtools, bfcl and what was written.
 
     BFCL repeats requests from file to file; one that stands in several parts is used in the strictest only.
@@ -27,7 +28,7 @@ def filling_examples(data: Path, *parts: Part) -> dict[str, tuple[Example, ...]]
         "sealtools": members(read_sealtools(data), *parts),
         "bfcl": members(_without_repeats(read_bfcl(data)), *parts),
     }
-    names = [name for name in _WRITTEN if (FOLDER / f"{name}.jsonl").exists()]
+    names = [name for name in written if (FOLDER / f"{name}.jsonl").exists()]
     for name in names:
         rows = members(read_written(name, data), *parts)
         kept = tuple(example for example in rows if _has_arguments(example))

@@ -11,10 +11,11 @@ import math
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ from conductor.training.encoder import Bottom
 from conductor.training.examples import Example
 from conductor.training.filler import FillJoint
 from conductor.training.filler_batches import Batch, batch_of
-from conductor.training.filler_data import Draw, Mix, filling_examples
+from conductor.training.filler_data import WRITTEN, Draw, Mix, filling_examples
 from conductor.training.filler_labels import Labelled
 from conductor.training.filler_loss import filler_loss
 from conductor.training.filler_parts import parts_of
@@ -82,6 +83,7 @@ class Config:
         )
     )
     parts: tuple[DataPart, ...] = ("train",)
+    written: tuple[str, ...] = WRITTEN
     evaluated: tuple[DataPart, ...] = ("select",)
     held_out: float = 0.0
     """Share of the training examples that is kept for evaluation too, while the recipe is being worked out."""
@@ -106,8 +108,10 @@ class Trainer:
             self.joint.load_state_dict(load_file(config.start))
         self.average = copy.deepcopy(self.joint).eval()
         self.optimizer = _optimizer(self.joint, config)
-        groups = filling_examples(data, *config.parts)
-        self.evaluated: dict[str, Sequence[Example]] = dict(filling_examples(data, *config.evaluated))
+        groups = filling_examples(data, *config.parts, written=config.written)
+        self.evaluated: dict[str, Sequence[Example]] = dict(
+            filling_examples(data, *config.evaluated, written=config.written)
+        )
         for name, group in groups.items():
             count = int(len(group) * config.held_out)
             if count:
@@ -236,8 +240,23 @@ def _rate(progress: float, warmup: float) -> float:
     return 0.02 + 0.98 * (1 - progress) / (1 - warmup)
 
 
-def train(config: Config, data: Path, out: Path, *, resume: bool = False) -> dict[str, Any]:
-    """Train to the end and return the last scores; safe to kill and to resume at any moment."""
+def train(
+    config: Config,
+    data: Path,
+    out: Path,
+    *,
+    resume: bool = False,
+    after_step: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Train to the end and return the last scores; safe to kill and to resume at any moment.
+
+    Args:
+        config: What the run depends on.
+        data: Folder of the public data.
+        out: Gets weights, checkpoint and history.
+        resume: Go on from the checkpoint in `out`, if there is one.
+        after_step: Told of every update that is done and saved, if it was to be saved.
+    """
     from torch.utils.tensorboard import SummaryWriter
 
     out.mkdir(parents=True, exist_ok=True)
@@ -245,9 +264,17 @@ def train(config: Config, data: Path, out: Path, *, resume: bool = False) -> dic
     trainer = Trainer(config, data, out)
     if resume and (out / "filler.checkpoint").exists():
         trainer.resume()
-    board = SummaryWriter(str(out / "tensorboard"))
-    history = (out / "history.jsonl").open("a", encoding="utf-8")
-    scores: dict[str, Any] = {}
+    with (
+        closing(SummaryWriter(str(out / "tensorboard"))) as board,
+        (out / "history.jsonl").open("a", encoding="utf-8") as history,
+    ):
+        return _until_the_end(trainer, board, history, after_step)
+
+
+def _until_the_end(
+    trainer: Trainer, board: Any, history: TextIO, after_step: Callable[[int], None]
+) -> dict[str, Any]:
+    config, scores = trainer.config, dict[str, Any]()
     losses: list[float] = []
     began, before, saved = time.monotonic(), trainer.spent_s, time.monotonic()
     while trainer.progress() < 1:
@@ -267,12 +294,11 @@ def train(config: Config, data: Path, out: Path, *, resume: bool = False) -> dic
         if done or (not trainer.drawn and time.monotonic() - saved > config.save_every_s):
             trainer.save()
             saved = time.monotonic()
-    board.close()
-    history.close()
+        after_step(trainer.step)
     return scores
 
 
-def _note(history: Any, row: Mapping[str, Any]) -> None:
+def _note(history: TextIO, row: Mapping[str, Any]) -> None:
     """One line for the file and for whoever watches."""
     line = json.dumps(row)
     history.write(line + "\n")
