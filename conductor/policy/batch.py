@@ -106,8 +106,14 @@ class BatchPlanner:
         else:
             arguments = self._arguments(cards, drafter.fill(considered, cards))
             after = [() for _ in cards]
+        sure_of_steps = drafter.sure_of_steps(considered, 0)
         steps = [
-            Step(tool=card.name, candidates=ranked(considered, 0, place), arguments=given, depends_on=before)
+            Step(
+                tool=card.name,
+                candidates=ranked(considered, place, sure_of_steps[place]),
+                arguments=given,
+                depends_on=before,
+            )
             for place, (card, given, before) in enumerate(zip(cards, arguments, after, strict=True))
         ]
         return BatchPlan(id=row.id, plan=Plan.of(steps, sure if math.isfinite(sure) else 0.0))
@@ -136,15 +142,24 @@ class BatchPlanner:
         return found
 
 
-def ranked(considered: Considered, chosen: int, place: int) -> tuple[Candidate, ...]:
-    """The tools that could do a step with their probabilities, the chosen one first."""
+def ranked(considered: Considered, place: int, sure: float) -> tuple[Candidate, ...]:
+    """The tools that could do a step of the best plan, the chosen one first; the others share what is left.
+
+    Args:
+        considered: What the model thinks.
+        place: Of the step.
+        sure: The calibrated probability of the chosen tool.
+    """
     cards = considered.index.cards
-    hypothesis = considered.hypotheses[chosen]
-    scores: dict[str, float] = {cards[hypothesis.tools[place]].name: 0.0}
-    for tool, share in hypothesis.candidates[place][: _ALTERNATIVES + 1]:
-        name = cards[tool].name
-        scores[name] = max(scores.get(name, 0.0), share)
-    return tuple(Candidate(tool=name, score=round(min(max(share, 0.0), 1.0), 6)) for name, share in scores.items())
+    hypothesis = considered.hypotheses[0]
+    chosen = hypothesis.tools[place]
+    others = [(tool, share) for tool, share in hypothesis.candidates[place] if tool != chosen][:_ALTERNATIVES]
+    left = max(sum(share for _, share in others), 1e-9)
+    sure = min(max(sure, 0.0), 1.0)
+    scores = {cards[chosen].name: sure}
+    for tool, share in others:
+        scores.setdefault(cards[tool].name, (1 - sure) * max(share, 0.0) / left)
+    return tuple(Candidate(tool=name, score=round(score, 6)) for name, score in scores.items())
 
 
 class _Values:

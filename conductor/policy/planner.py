@@ -28,6 +28,8 @@ from conductor.verify import verify
 _TRIED = 6
 """Hypotheses that are tried for one request."""
 _ALTERNATIVES = 3
+_COMPLETED = 0.5
+"""What is left of the confidence when other agents do the work than those that the model chose."""
 _UNDERSTOOD = frozenset({"entities", "unresolved"})
 """Fields of the request that hold what its words were understood to say."""
 
@@ -80,10 +82,6 @@ class PolicyPlanner:
         if self._revisions is None:
             return None
         return await self._revisions.revise(situation, finished, origins_used=origins_used)
-
-    def prepare(self, registry: AgentRegistry) -> None:
-        """Compute what is needed of the agents that serve, so that no request waits for it."""
-        self._drafter().prepare(tuple(cards_of(registry.serving()).values()))
 
     def close(self) -> None:
         """Let go of the thread."""
@@ -156,6 +154,7 @@ class PolicyPlanner:
             asked = _asking(situation, reason, about)
             if asked is None:
                 return _Attempt(reasons=(f"{reason}, and nobody can ask the caller",))
+            asked = replace(asked, plan=replace(asked.plan, confidence=drafter.sure_of(considered, chosen)))
             return _Attempt(proposal=self._told(asked, drafter, considered, chosen))
         standing = [self._standing(agent, situation) for agent in agents if agent is not None]
         present = [agent for agent in standing if agent is not None]
@@ -199,11 +198,19 @@ class PolicyPlanner:
         self, wired: Wired, drafter: Drafter, considered: Considered, chosen: int, situation: Situation
     ) -> Plan:
         steps = []
+        sure_of_steps = drafter.sure_of_steps(considered, chosen)
         for step, place in zip(wired.steps, wired.origin, strict=True):
             shares = considered.hypotheses[chosen].candidates[place] if place is not None else ()
             scores = {considered.index.cards[tool].name: share for tool, share in shares}
+            if place is not None:
+                # Of the agent that the model chose; who stands in for it is as sure.
+                scores |= {step.tool: sure_of_steps[place]}
             steps.append(replace(step, candidates=_candidates(step.tool, scores, situation.registry)))
-        return Plan.of(steps, drafter.sure_of(considered, chosen))
+        sure = drafter.sure_of(considered, chosen)
+        judged = sorted(card.name for card in considered.cards(chosen))
+        # What the model was sure of are its own agents; nobody judged the others.
+        completed = sorted(step.tool for step in steps) != judged
+        return Plan.of(steps, sure * _COMPLETED if completed else sure)
 
     def _told(self, proposal: Proposal, drafter: Drafter, considered: Considered, chosen: int) -> Proposal:
         """The proposal with how sure the model is of it and of the others that it saw."""
@@ -215,8 +222,7 @@ class PolicyPlanner:
             )
             for place in others
         )
-        plan = replace(proposal.plan, confidence=drafter.sure_of(considered, chosen))
-        return replace(proposal, plan=plan, alternatives=alternatives)
+        return replace(proposal, alternatives=alternatives)
 
 
 def _candidates(tool: str, scores: dict[str, float], registry: AgentRegistry) -> tuple[Candidate, ...]:

@@ -102,8 +102,9 @@ class PlannerSlot(Generic[D]):
             self.refresh()
             serving = self._serving
         if serving is None:
-            serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
-            self._serving = serving
+            with self._preparing:
+                serving = self._serving or (None, SHIPPED, self._ready(self._shipped, SHIPPED))
+                self._serving = serving
         return serving[2]
 
     def refresh(self) -> None:
@@ -177,6 +178,7 @@ class PlannerSlot(Generic[D]):
             _LOG.warning("planner version %s is withdrawn: %s", version, error.code)
             self.refused = (Refused(version=version, code=error.code, reason=error.message),)
             self._refused_marker = self._serving[0] if self._serving else _NOTHING
+            self._serving = None  # also when the one that ships cannot be loaded
             self._serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
 
     def _ready(self, source: ModelSource, version: str) -> D:

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.registry import RegisteredAgent
 from conductor.paths import PathMissing, lookup
-from conductor.plan import Argument, Literal, Plan, RequestRef, Step, StepRef
+from conductor.plan import Argument, Literal, RequestRef, Step, StepRef
 from conductor.policy.filling import FilledStep
 from conductor.policy.templates import Template, is_of, matched, nearest
 from conductor.schema_fit import FieldUnknown, field_schema, misfits
@@ -144,7 +144,7 @@ class Wiring:
         names = [node.name for node in nodes]
         for template in nearest(self._templates, names):
             writer = self._allowed.get(template.tools[template.answer])
-            if writer is not None:
+            if writer is not None and writer.spec.side_effects != "write":
                 nodes.append(_Node(agent=writer, chosen=None, place=float(len(nodes))))
                 return
 
@@ -249,7 +249,10 @@ class Wiring:
                 if not 0 <= argument.step < len(template.tools):
                     continue
                 source = self._allowed.get(template.tools[argument.step])
-                if source is not None and source.spec.name not in there:
+                if source is None or source.spec.name in there:
+                    continue
+                # Nobody asked for what it would change.
+                if source.spec.side_effects != "write":
                     yield source, argument.field
         if name in _ANYTHING:
             return
@@ -274,7 +277,11 @@ class Wiring:
             if bringing:
                 nodes[at].after.add(max(bringing, key=lambda place: nodes[place].place <= nodes[at].place))
                 continue
-            able = [agent for agent in self._allowed.values() if tag in agent.spec.capability_tags]
+            able = [
+                agent
+                for agent in self._allowed.values()
+                if tag in agent.spec.capability_tags and agent.spec.side_effects != "write"
+            ]
             if able and sum(node.chosen is None for node in nodes) < _MOST_ADDED:
                 agent = min(able, key=lambda agent: (agent.spec.cost, agent.spec.name))
                 nodes.append(_Node(agent=agent, chosen=None, place=nodes[at].place - 0.5))
@@ -386,8 +393,3 @@ def _answer(nodes: Sequence[_Node], order: Sequence[int]) -> int:
     ]
     free = [index for index in writing if order[index] not in awaited]
     return (free or writing or [len(order) - 1])[-1]
-
-
-def plan_of(wired: Wired, confidence: float) -> Plan:
-    """The plan, its groups out of its dependencies."""
-    return Plan.of(wired.steps, confidence)

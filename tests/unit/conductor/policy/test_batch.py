@@ -166,7 +166,7 @@ def test_plans_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     written = out.read_text(encoding="utf-8")
     assert json.loads(written) == {
         "id": "x",
-        "steps": [{"tool": "a", "candidates": [{"tool": "a", "score": 0.8}], "arguments": {}, "depends_on": []}],
+        "steps": [{"tool": "a", "candidates": [{"tool": "a", "score": 0.9}], "arguments": {}, "depends_on": []}],
         "confidence": 0.9,
     }
 
