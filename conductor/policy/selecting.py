@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from conductor.policy.cards import ToolCard
 from conductor.policy.parts import Array, Floats, PartRunner
 from conductor.policy.reading import Reading
+from conductor.policy.selecting_choice import best_first
 from conductor.policy.selecting_index import Indexer, ToolIndex
 from conductor.policy.selecting_paths import Entries, Path, follow
 from conductor.policy.tokens import Tokens
@@ -92,7 +93,7 @@ class Selector:
         extra: Extra = NOTHING,
         beam: int = BEAM,
     ) -> tuple[Hypothesis, ...]:
-        """The likeliest plans, best first; each collection of tools once, in its likeliest order.
+        """Plans, the one first of which most is expected; each collection of tools once, in its likeliest order.
 
         Args:
             reading: the request.
@@ -193,7 +194,7 @@ def _hypotheses(paths: Sequence[Path], entries: Entries, listed: NDArray[np.int6
                 relevance=tuple(float(unary[entry]) for entry in best.entries),
             )
         )
-    return tuple(sorted(found, key=lambda item: -item.log_probability))
+    return best_first(found)
 
 
 def _candidates(row: Floats, listed: NDArray[np.int64]) -> tuple[tuple[int, float], ...]:

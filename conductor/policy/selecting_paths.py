@@ -11,6 +11,8 @@ from conductor.policy.parts import Array, Floats, PartRunner
 MOST_STEPS = 16
 """A plan is never longer; the longest in the packs and the data has 12."""
 _STOP = 0
+_BEHIND = 5.0
+"""A sequence is given up when it is this far behind the best complete one, in nats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +77,9 @@ def follow(parts: PartRunner, entries: Entries, beam: int) -> tuple[Path, ...]:
             break
         totals[:, _STOP] = -np.inf
         best = np.argsort(-totals, axis=None, kind="stable")[:beam]
-        floor = sorted((path.log_probability for path in done), reverse=True)[:beam]
         rows, chosen = np.unravel_index(best, totals.shape)
-        kept = totals[rows, chosen] > (floor[-1] if len(floor) == beam else -np.inf)
+        # A long plan is less likely than a short one in every single form, not as a whole: it is kept.
+        kept = totals[rows, chosen] > max(path.log_probability for path in done) - _BEHIND
         rows, chosen = rows[kept], chosen[kept]
         if not len(rows):
             break
@@ -101,7 +103,7 @@ def follow(parts: PartRunner, entries: Entries, beam: int) -> tuple[Path, ...]:
             "linked": entries.edges[chosen],
             "given": np.full(len(rows), float(entries.links_given), dtype=np.float32),
         }
-    return tuple(sorted(done, key=lambda path: -path.log_probability)[:beam])
+    return tuple(sorted(done, key=lambda path: -path.log_probability)[: 3 * beam])
 
 
 def _complete(path: _Open, scores: Floats, total: float) -> Path:

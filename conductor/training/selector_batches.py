@@ -24,7 +24,7 @@ from conductor.training.selector_samples import Catalogue, Sample
 
 _REQUEST_PIECES = 128
 _AT_ONCE = 64
-_SELDOM = 12
+_SELDOM = 3
 _LENGTHS = 4
 """Texts of tools are read in this many lots, short ones first: padding is work too."""
 
@@ -78,13 +78,19 @@ class ToolMemory:
         self.masks = torch.zeros(count, KEPT_TOKENS)
         self.seen = np.full(count, -1_000_000)
 
-    def refresh(self, reader: Reader, numbers: Sequence[int], step: int, oldest: int) -> None:
-        """Compute those of `numbers` again that are older than `oldest` steps."""
+    def refresh(
+        self, reader: Reader, numbers: Sequence[int], step: int, oldest: int, chance: random.Random
+    ) -> None:
+        """Compute those of `numbers` again that are older than `oldest` steps.
+
+        They are worded as the trained ones are, and never much older: else the model would tell the right tools,
+        which are always trained, by their wording or their age.
+        """
         old = sorted((n for n in numbers if step - self.seen[n] > oldest), key=lambda n: len(self._texts[n][0]))
         for start in range(0, len(old), _AT_ONCE):
             part = old[start : start + _AT_ONCE]
             with torch.no_grad():
-                vectors, tokens, masks = self.read(reader, [self._texts[n][0] for n in part])
+                vectors, tokens, masks = self.read(reader, [self.variant(n, chance) for n in part])
             self.keep(part, vectors, tokens, masks, step)
 
     def _oldest(self, number: int, oldest: int) -> int:

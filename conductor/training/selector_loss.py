@@ -108,7 +108,8 @@ def _tools(
     spare = max(0, sources.trained_tools - len(trained))
     trained += chance.sample(others, min(spare, len(others)))
     fresh = set(trained)
-    memory.refresh(model.reader, [t for at, t in enumerate(batch.tools) if at not in fresh], step, sources.oldest)
+    old = [tool for at, tool in enumerate(batch.tools) if at not in fresh]
+    memory.refresh(model.reader, old, step, sources.oldest, chance)
     numbers = torch.tensor(batch.tools)
     vectors = memory.vectors[numbers]
     tokens = memory.tokens[numbers].float()

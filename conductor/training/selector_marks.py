@@ -25,7 +25,13 @@ class Marks:
     """Computes the marks of weights."""
 
     def __init__(
-        self, data: Path, tokens: Tokens, *, folder: Path = FOLDER, splits: tuple[tuple[str, Part], ...] = _SPLITS
+        self,
+        data: Path,
+        tokens: Tokens,
+        *,
+        folder: Path = FOLDER,
+        most: int | None = None,
+        splits: tuple[tuple[str, Part], ...] = _SPLITS,
     ) -> None:
         """Read the examples.
 
@@ -33,9 +39,11 @@ class Marks:
             data: folder of the public data.
             tokens: the vocabulary.
             folder: where written rows are.
+            most: examples of each sort that are looked at; all of them unless given.
             splits: names and parts of UltraTool; the first part is also that of the other data.
         """
         self._tokens = tokens
+        self._most = most
         ultratool = read_ultratool(data)
         part = splits[0][1]
         self._links = ultratool_links(data)
@@ -66,10 +74,10 @@ class Marks:
         found: dict[str, float] = {}
         for name, examples in self._ultratool.items():
             for given, links in (("", None), (" links", self._links)):
-                marks = mean_marks(choose(parts, self._tokens, examples, links=links))
+                marks = mean_marks(choose(parts, self._tokens, examples[: self._most], links=links))
                 found |= {f"{name}{given} {mark}": value for mark, value in marks.items()}
         for name, examples in self._others.items():
             if examples:
-                marks = tool_marks(choose(parts, self._tokens, examples))
+                marks = tool_marks(choose(parts, self._tokens, examples[: self._most]))
                 found |= {f"{name} {mark}": value for mark, value in marks.items()}
         return found

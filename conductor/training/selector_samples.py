@@ -125,7 +125,8 @@ class Samples:
         rows = [row for name in _written(folder) for row in keep(read_written(name, data, folder))]
         same = {row.id + row.source: row for row in rows if len(row.tools) == len(whole[0].tools)}
         held = [row for row in same.values() if part_of(replace(row, source="ultratool")) in kept]
-        written_same = [row for row in same.values() if row not in held]
+        wanted = [row for row in same.values() if row not in held]
+        written_same = [row for row in wanted if reads_english(row.request)]
         others = [row for row in rows if row.id + row.source not in same]
         descriptions = {card.name: card.description for card in whole[0].tools}
         self._wordings = synthesis.wordings([*ultratool, *written_same], links, descriptions)
@@ -138,7 +139,7 @@ class Samples:
             accumulate(often[frozenset(sample.path)] ** -mixture.balanced for sample in self._shared)
         )
         self._written = [self._sample(row, linked=True) for row in written_same]
-        foreign = [row for row in others if not reads_english(row.request)]
+        foreign = [row for row in (*wanted, *others) if not reads_english(row.request)]
         others = [row for row in others if reads_english(row.request)]
         self._foreign = [self._sample(row) for row in foreign]
         groups: dict[str, list[Sample]] = {

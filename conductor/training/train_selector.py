@@ -30,6 +30,8 @@ from conductor.training.selector_marks import Marks
 from conductor.training.selector_samples import Catalogue, Mixture, Samples
 from conductor.training.written import FOLDER
 
+_MARKED = 80
+"""Examples of each sort that the marks during training are computed on."""
 _BLOCK = 4
 """Steps whose samples are drawn together and put into batches by length."""
 
@@ -46,7 +48,7 @@ class Stage:
 
 
 _GRAPHS = {"shared": 0.62, "own": 0.27, "foreign": 0.11}
-_FEEDBACK = {"shared": 0.54, "own": 0.23, "foreign": 0.09, "feedback": 0.14}
+_FEEDBACK = {"shared": 0.48, "own": 0.26, "foreign": 0.14, "feedback": 0.12}
 STAGES = (
     Stage(name="single tools", share=0.05, kinds={"single": 1.0}),
     Stage(name="chains", share=0.40, kinds={"shared": 0.75, "own": 0.17, "foreign": 0.08}),
@@ -65,7 +67,7 @@ class Config:
     """Updates in all; the learning rates fall linearly to nothing at the last."""
     batch: int = 32
     """Requests of a batch over the shared registry."""
-    own_batch: int = 20
+    own_batch: int = 16
     """Requests of a batch in which each brings its own tools."""
     encoder_rate: float = 1.2e-4
     head_rate: float = 1e-3
@@ -82,9 +84,9 @@ class Config:
     """Share of the samples that see the links."""
     foreign: float = 0.10
     """Share of the batches that are read through sentence vectors instead of word pieces."""
-    trained_tools: int = 44
+    trained_tools: int = 60
     """Tools of a batch that are computed with gradient."""
-    oldest: int = 30
+    oldest: int = 8
     """How old, in steps, the vectors of the other tools may be."""
     pieces_dropped: float = 0.08
     """Share of the word pieces of a request that are hidden in training."""
@@ -158,7 +160,7 @@ def train(
         pieces_dropped=config.pieces_dropped,
         ablation=config.ablation,
     )
-    marks = Marks(data, tokens, folder=folder)
+    marks = Marks(data, tokens, folder=folder, most=_MARKED)
     log = Log(out, first.sizes)
     ends = _ends(config.steps)
     saved = began = time.monotonic()
