@@ -1,17 +1,18 @@
 """What pieces of a request are worth to an argument: numbers, dates, places, lists, and hostile ones."""
 
 import random
+from typing import Any
 
 import pytest
 
 from conductor.policy.values.dates import find_dates, find_times, moment_of
-from conductor.policy.values.fields import input_field, input_fields
+from conductor.policy.values.fields import InputField, input_field, input_fields
 from conductor.policy.values.forms import as_it_stands, in_form, joined, split_items
 from conductor.policy.values.numbers import find_numbers
 from conductor.policy.values.places import city_and_region, currency
 
 
-def _field(name: str = "value", **schema: object):
+def _field(name: str = "value", **schema: Any) -> InputField:
     return input_field((name,), schema, required=True)
 
 
@@ -139,7 +140,7 @@ def test_objects_are_followed_by_their_fields() -> None:
         {"properties": {"a": None, "b": {"minimum": "3", "type": "number"}}},
     ],
 )
-def test_schemas_of_any_shape_are_read(schema: dict) -> None:
+def test_schemas_of_any_shape_are_read(schema: dict[str, Any]) -> None:
     for field in input_fields(schema):
         as_it_stands("5", field)
         in_form("5", field)

@@ -1,8 +1,10 @@
 """Labels, variation and one real, tiny training of the filler: after a stop it goes on as if there were none."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +25,8 @@ from conductor.training.filler_parts import filler_parts
 from conductor.training.filler_scoring import accepted
 from conductor.training.filler_variation import Values, joined_requests, parallel_calls, with_other_values
 from conductor.training.parts import TorchParts
-from conductor.training.train_filler import Config, bottom_part, train
+from conductor.training.selector_parts import bottom_part
+from conductor.training.train_filler import Config, train
 
 _BOOK = ToolCard(
     name="book_table",
@@ -149,6 +152,7 @@ def test_an_untrained_filler_never_breaks_a_schema(parts: TorchParts) -> None:
             if isinstance(value.argument, StepRef):
                 assert value.argument.step < number, "a reference goes back only, so there is no cycle"
             elif name == "guests":
+                assert isinstance(value.argument, Literal)
                 assert isinstance(value.argument.value, int)
 
 
@@ -225,7 +229,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     assert (stopped / "filler.safetensors").read_bytes() == (whole / "filler.safetensors").read_bytes()
 
 
-def _stop_at(last: int):
+def _stop_at(last: int) -> Callable[[int], None]:
     def check(step: int) -> None:
         if step == last:
             raise KeyboardInterrupt
@@ -235,7 +239,11 @@ def _stop_at(last: int):
 
 def test_a_checkpoint_comes_back_as_it_was_and_half_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
-    state = {"model": {"w": torch.ones(2, 3)}, "optimizer": {"state": {0: {"step": torch.tensor(3.0)}}}, "step": 3}
+    state: dict[str, Any] = {
+        "model": {"w": torch.ones(2, 3)},
+        "optimizer": {"state": {0: {"step": torch.tensor(3.0)}}},
+        "step": 3,
+    }
     save_checkpoint(path, state)
     found = load_checkpoint(path)
     assert found["step"] == 3
