@@ -225,11 +225,11 @@ class Step(nn.Module):
 class SelectorModel(nn.Module):
     """All that is trained of the selection."""
 
-    def __init__(self, *, dropout: float = 0.15, layers: int = 2) -> None:
+    def __init__(self, *, dropout: float = 0.15, layers: int = 2, maxsim: bool = True) -> None:
         super().__init__()
         self.reader = Reader()
         self.foreign = Foreign()
-        self.relevance = Relevance()
+        self.relevance = Relevance(maxsim=maxsim)
         self.memory = Memory()
         self.joint = Joint(dropout, layers)
         self.step = Step(dropout)

@@ -27,14 +27,6 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ablation:
-    """Parts of the model that can be left out, to see what each is worth."""
-
-    joint: bool = True
-    maxsim: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """What a batch is computed from."""
 
@@ -47,7 +39,6 @@ class Sources:
     """How many steps old."""
     pieces_dropped: float
     """Share of the word pieces of a request that are hidden."""
-    ablation: Ablation
 
 
 def losses_of(
@@ -69,9 +60,6 @@ def losses_of(
     features = model.relevance.of_lists(
         vector.float(), tokens, weights.float(), tools[listed], tool_tokens[listed], tool_mask[listed]
     )
-    if not sources.ablation.maxsim:
-        features = features * torch.tensor([0.0, 1.0, 0.0, 0.0])
-        features = features + functional.pad(features[:, :, 1:2] * model.relevance.scale[0], (0, 3))
     on = batch.candidates[rows, listed].float()
     by_relevance = _relevance_loss(
         features[:, :, 0].float(), right[rows, listed], (on > 0) & ~told_about(listed, batch.told)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from conductor.policy.multilingual import reads_english
 from conductor.policy.tokens import Tokens
@@ -62,10 +61,8 @@ class Marks:
             "foreign": foreign,
         }
 
-    def of(self, weights: Mapping[str, Tensor], layers: int) -> Mapping[str, float]:
-        """Marks by name in percent."""
-        model = SelectorModel(layers=layers)
-        model.load_state_dict(dict(weights))
+    def of(self, model: SelectorModel) -> Mapping[str, float]:
+        """Marks of a model by name in percent."""
         with torch.random.fork_rng():
             return self.of_parts(TorchParts([bottom_part(Bottom()), *parts_of(model)]))
 

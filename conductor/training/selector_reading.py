@@ -78,8 +78,10 @@ class Foreign(nn.Module):
 class Relevance(nn.Module):
     """How well each tool fits a request, from vectors alone; makes the short list."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, maxsim: bool = True) -> None:
+        """Without `maxsim`, an ablation, only the vectors of whole texts are compared."""
         super().__init__()
+        self._maxsim = maxsim
         self.scale = nn.Parameter(torch.tensor([10.0, 4.0, 8.0]))
 
     def forward(
@@ -135,5 +137,7 @@ class Relevance(nn.Module):
 
     def _features(self, cosine: Tensor, asked: Tensor, offered: Tensor) -> Tensor:
         parts = torch.stack((cosine, asked, offered), dim=-1)
+        if not self._maxsim:
+            parts = parts * torch.tensor([1.0, 0.0, 0.0])
         total = (parts * self.scale).sum(-1, keepdim=True)
         return torch.cat((total, parts), dim=-1)

@@ -1,6 +1,6 @@
 """Marks of the selection on examples: tools, their order, and whether the set is right."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -83,7 +83,7 @@ def tool_marks(chosen: Sequence[Chosen]) -> Mapping[str, float]:
     }
 
 
-def _f1(found: set[object], gold: set[object]) -> float:
+def _f1(found: Set[object], gold: Set[object]) -> float:
     if not found and not gold:
         return 1.0
     return 2.0 * len(found & gold) / (len(found) + len(gold))

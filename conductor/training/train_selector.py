@@ -25,7 +25,7 @@ from conductor.training.rounding import round_weights
 from conductor.training.selector import SelectorModel
 from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolMemory, batch_of
 from conductor.training.selector_checkpoints import read_tensors, restore_run, run_tensors, write_tensors
-from conductor.training.selector_loss import Ablation, Losses, Sources, losses_of
+from conductor.training.selector_loss import Losses, Sources, losses_of
 from conductor.training.selector_marks import Marks
 from conductor.training.selector_samples import Catalogue, Mixture, Samples
 from conductor.training.written import FOLDER
@@ -95,7 +95,8 @@ class Config:
     last_parts: tuple[str, ...] = ("select", "select_disjoint")
     """Parts of the split that are trained on besides "train" in the last stage: choices have been made by then."""
     mixture: Mixture = field(default_factory=Mixture)
-    ablation: Ablation = field(default_factory=Ablation)
+    maxsim: bool = True
+    """Compare the tokens of request and tool, too."""
 
 
 def train(
@@ -121,7 +122,7 @@ def train(
     """
     out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(config.seed)
-    model = SelectorModel(dropout=config.dropout, layers=config.layers)
+    model = SelectorModel(dropout=config.dropout, layers=config.layers, maxsim=config.maxsim)
     optimiser = torch.optim.AdamW(
         [
             {"params": model.encoder_parameters(), "lr": config.encoder_rate, "full": config.encoder_rate},
@@ -158,7 +159,6 @@ def train(
         trained_tools=config.trained_tools,
         oldest=config.oldest,
         pieces_dropped=config.pieces_dropped,
-        ablation=config.ablation,
     )
     marks = Marks(data, tokens, folder=folder, most=_MARKED)
     log = Log(out, first.sizes)
@@ -185,19 +185,20 @@ def train(
             write_tensors(out / "checkpoint.safetensors", run_tensors(model, optimiser, average), values)
             saved = time.monotonic()
         if step in ends or (marks_every and step % marks_every == 0):
-            shipped = as_shipped(average, config.layers)
-            write_tensors(out / f"selector-{step}.safetensors", shipped, {"step": step})
-            log.marks(step, ends.get(step, ""), marks.of(shipped, config.layers), spent)
-    write_tensors(out / "selector.safetensors", as_shipped(average, config.layers), {"step": step})
+            shipped = as_shipped(average, config)
+            write_tensors(out / f"selector-{step}.safetensors", shipped.state_dict(), {"step": step})
+            log.marks(step, ends.get(step, ""), marks.of(shipped), spent)
+    write_tensors(out / "selector.safetensors", as_shipped(average, config).state_dict(), {"step": step})
     log.close()
 
 
-def as_shipped(average: Mapping[str, torch.Tensor], layers: int) -> Mapping[str, torch.Tensor]:
-    """The averaged weights, rounded as the shipped file stores them."""
-    model = SelectorModel(layers=layers)
+def as_shipped(average: Mapping[str, torch.Tensor], config: Config) -> SelectorModel:
+    """The model with the averaged weights, rounded as the shipped file stores them."""
+    with torch.random.fork_rng():
+        model = SelectorModel(layers=config.layers, maxsim=config.maxsim)
     model.load_state_dict(dict(average))
     round_weights(model)
-    return model.state_dict()
+    return model.eval()
 
 
 def batches(config: Config, sources: tuple[Samples, Samples], start: int) -> Iterator[tuple[str, Batch]]:
@@ -307,7 +308,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--marks-every", type=int, default=0, help="steps between marks; 0: at the ends of stages")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=JSON", help="another field of Config")
-    parser.add_argument("--ablate", action="append", default=[], choices=["joint", "maxsim"])
     parser.add_argument(
         "--mixture", action="append", default=[], metavar="FIELD=NUMBER", help="a field of Mixture"
     )
@@ -319,7 +319,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seed=known.seed,
         steps=known.steps,
         mixture=Mixture(**mixture),
-        ablation=Ablation(**dict.fromkeys(known.ablate, False)),
         **fields,
     )
     train(config, known.data or data_folder(), known.out, resume=known.resume, marks_every=known.marks_every)
