@@ -18,6 +18,8 @@ from conductor.policy.selecting import Hypothesis
 from podium.errors import DataCorrupt
 
 METADATA_KEY = "confidence"
+_LONGER, _SHARPNESS = 0.6, 0.7
+"""How plans are weighed against each other; see `conductor.policy.selecting_choice`."""
 _LARGEST = 12.0
 """Log-odds and margins are cut here: beyond it nothing more is meant."""
 
@@ -77,8 +79,8 @@ class Confidence:
     """That an argument's value is right, given the right tool."""
     nothing: Logistic
     """That nothing here can serve the request, whatever plan was found."""
-    refuse_at: float
-    """From this probability of it on, the empty plan takes the place of what was found."""
+    refuse_at: float | None
+    """From this probability of it on, the plan is empty, and below it is not; None: the search decides."""
     accept_at: float
     """Plans at least this sure had the right set of tools in 95 of 100 cases when the parameters were fitted."""
 
@@ -91,19 +93,22 @@ class Confidence:
             step=Logistic(weights=same, bias=0.0),
             argument=Logistic(weights=same, bias=0.0),
             nothing=Logistic(weights={"refusal_log_odds": 1.0}, bias=0.0),
-            refuse_at=1.0,
+            refuse_at=None,
             accept_at=1.0,
         )
 
     def settled(self, hypotheses: Sequence[Hypothesis], *, tools: int) -> tuple[Hypothesis, ...]:
-        """What was found, with the empty plan first where it is likely that nothing here can serve the request."""
-        if not hypotheses or not hypotheses[0].tools or self.of_nothing(hypotheses, tools=tools) < self.refuse_at:
+        """What was found, with the empty plan first if nothing here can likely serve the request, and else not."""
+        serving = best_serving(hypotheses)
+        if serving is None or self.refuse_at is None:
             return tuple(hypotheses)
-        return refused(hypotheses)
+        if self.of_nothing(hypotheses, tools=tools) >= self.refuse_at:
+            return refused(hypotheses)
+        return preferred(hypotheses, serving)
 
     def of_nothing(self, hypotheses: Sequence[Hypothesis], *, tools: int) -> float:
         """The probability that nothing here can serve the request."""
-        return self.nothing.probability(plan_features(hypotheses, 0, tools=tools))
+        return self.nothing.probability(nothing_features(hypotheses, tools=tools))
 
     def of_plan(self, hypotheses: Sequence[Hypothesis], chosen: int, *, tools: int) -> float:
         """How sure it is of `hypotheses[chosen]`.
@@ -164,10 +169,11 @@ class Confidence:
         """
         try:
             plan, step, argument, nothing = (value[name] for name in ("plan", "step", "argument", "nothing"))
-            refuse_at, accept_at = float(value["refuse_at"]), float(value["accept_at"])
+            refuse_at = None if value["refuse_at"] is None else float(value["refuse_at"])
+            accept_at = float(value["accept_at"])
         except (KeyError, TypeError, ValueError) as error:
             raise ConfidenceParametersInvalid(f"no parameters of a confidence: {error!r}") from error
-        if not (0 <= accept_at <= 1 and 0 <= refuse_at <= 1):
+        if not (0 <= accept_at <= 1 and 0 <= (refuse_at or 0.0) <= 1):
             raise ConfidenceParametersInvalid(f"thresholds are in [0, 1], got {accept_at} and {refuse_at}")
         return cls(
             plan=Logistic.from_json(plan, PLAN_FEATURES),
@@ -189,6 +195,8 @@ PLAN_FEATURES = (
     "stop_log_odds",
     "earlier_stop",
     "refusal_log_odds",
+    "agreement",
+    "weighed_share_log_odds",
     "least_relevance",
     "closest_rival",
     "repeats",
@@ -202,11 +210,26 @@ ARGUMENT_FEATURES = ("log_odds",)
 """What an argument's confidence is computed from."""
 
 
+def best_serving(hypotheses: Sequence[Hypothesis]) -> int | None:
+    """Which is the best that has any tool."""
+    return next((place for place, found in enumerate(hypotheses) if found.tools), None)
+
+
+def nothing_features(hypotheses: Sequence[Hypothesis], *, tools: int) -> dict[str, float]:
+    """What tells whether nothing here can serve: the features of the best plan that has any tool."""
+    return plan_features(hypotheses, best_serving(hypotheses) or 0, tools=tools)
+
+
+def preferred(hypotheses: Sequence[Hypothesis], place: int) -> tuple[Hypothesis, ...]:
+    """`hypotheses` with one of them first."""
+    return (hypotheses[place], *hypotheses[:place], *hypotheses[place + 1 :])
+
+
 def refused(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
     """`hypotheses` with the empty plan first, which is made where the search did not find it."""
-    for hypothesis in hypotheses:
+    for place, hypothesis in enumerate(hypotheses):
         if not hypothesis.tools:
-            return (hypothesis, *(other for other in hypotheses if other is not hypothesis))
+            return preferred(hypotheses, place)
     stops = next((found.stop_probabilities[0] for found in hypotheses if found.stop_probabilities), 1e-9)
     log_probability = math.log(max(stops, 1e-9))
     empty = Hypothesis(
@@ -232,6 +255,7 @@ def plan_features(hypotheses: Sequence[Hypothesis], chosen: int, *, tools: int) 
     others = [value for key, value in by_set.items() if key != frozenset(ours.tools)]
     shares = np.exp(np.array(list(by_set.values())) - total)
     steps = ours.step_log_probabilities or (0.0,)
+    agreement, weighed = _agreement(hypotheses, ours)
     return {
         "log_odds": _log_odds(math.exp(min(own, 0.0))),
         "margin": _cut(own - max(others)) if others else _LARGEST,
@@ -244,6 +268,8 @@ def plan_features(hypotheses: Sequence[Hypothesis], chosen: int, *, tools: int) 
         "refusal_log_odds": _log_odds(
             max((one.stop_probabilities[0] for one in hypotheses if one.stop_probabilities), default=0.0)
         ),
+        "agreement": agreement,
+        "weighed_share_log_odds": _log_odds(weighed),
         "least_relevance": _cut(min(ours.relevance, default=0.0)),
         "closest_rival": min((_rival(row) for row in ours.candidates), default=_LARGEST),
         "repeats": float(len(ours.tools) - len(set(ours.tools))),
@@ -270,6 +296,25 @@ def step_features(
 def argument_features(confidence: float) -> dict[str, float]:
     """Features of an argument with the Filler's confidence; see `ARGUMENT_FEATURES`."""
     return {"log_odds": _log_odds(confidence)}
+
+
+def _agreement(hypotheses: Sequence[Hypothesis], ours: Hypothesis) -> tuple[float, float]:
+    """How much of our tools the others share, and the share of those with just our tools.
+
+    A long plan has many forms that divide its probability, so length counts in its favour, as in the choice.
+    """
+    tools = frozenset(ours.tools)
+    weighed = [_SHARPNESS * (max(one.log_probability, -50.0) + _LONGER * len(one.tools)) for one in hypotheses]
+    most = max(weighed)
+    shares = [math.exp(value - most) for value in weighed]
+    total = math.fsum(shares)
+    same = shared = 0.0
+    for one, share in zip(hypotheses, shares, strict=True):
+        other = frozenset(one.tools)
+        both = len(tools) + len(other)
+        shared += share * (2 * len(tools & other) / both if both else 1.0)
+        same += share * (other == tools)
+    return shared / total, same / total
 
 
 def _rival(candidates: Sequence[tuple[int, float]]) -> float:

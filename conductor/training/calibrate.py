@@ -26,7 +26,10 @@ from conductor.policy.confidence import (
     STEP_FEATURES,
     Confidence,
     argument_features,
+    best_serving,
+    nothing_features,
     plan_features,
+    preferred,
     refused,
     step_features,
 )
@@ -66,7 +69,7 @@ class CalibrationConfig:
     """Wanted on top of it, because the threshold is chosen on the requests that it is judged by here."""
     refusals: float = 0.93
     """Share of the requests that nobody can serve which should be refused ..."""
-    false_refusals: float = 0.03
+    false_refusals: float = 0.05
     """... unless more than this share of the others would be refused with them."""
     seed: int = 0
 
@@ -236,9 +239,11 @@ def fitted(seen: Observations, config: CalibrationConfig) -> tuple[Confidence, d
     """
     nothing, refuse_at, refusals = _refusals(seen.searches, config)
     settled = [
-        replace(one, hypotheses=refused(one.hypotheses)) if sure >= refuse_at and one.hypotheses[0].tools else one
+        replace(one, hypotheses=_settled(one.hypotheses, refuse=sure >= refuse_at))
         for one, sure in zip(seen.searches, nothing.left_out, strict=True)
     ]
+    # A plan for a request that nobody can serve teaches nothing about the plans of the others; a refusal does.
+    settled = [one for one in settled if one.example.steps or not one.hypotheses[0].tools]
     plans, steps = decisions(settled)
     fits = {
         name: fit(features, decided.features, decided.right, decided.groups, seed=config.seed)
@@ -251,7 +256,8 @@ def fitted(seen: Observations, config: CalibrationConfig) -> tuple[Confidence, d
     }
     servable = np.array([bool(one.example.steps) for one in settled])
     found = Judged(confidence=fits["plan"].left_out, right=np.array(plans.right))
-    accept_at = threshold_for(found, config.precision + config.reserve)
+    served = Judged(confidence=found.confidence[servable], right=found.right[servable])
+    accept_at = threshold_for(served, config.precision + config.reserve)
     confidence = replace(
         Confidence.uncalibrated(),
         **{name: one.regression for name, one in fits.items()},
@@ -264,7 +270,6 @@ def fitted(seen: Observations, config: CalibrationConfig) -> tuple[Confidence, d
         for name, decided in (("plan", plans), ("step", steps), ("argument", seen.arguments))
         if name in fits
     }
-    served = Judged(confidence=found.confidence[servable], right=found.right[servable])
     return confidence, report | {
         "refusals": refusals,
         "accepted": accepted_at(found, accept_at).to_json(),
@@ -287,9 +292,9 @@ def decisions(searches: Sequence[Searched]) -> tuple[Observed, Observed]:
 
 def _refusals(searches: Sequence[Searched], config: CalibrationConfig) -> tuple[Fit, float, dict[str, Any]]:
     """How likely it is that nothing can serve a request, and from where on it is refused."""
-    features = [plan_features(one.hypotheses, 0, tools=len(one.example.tools)) for one in searches]
+    features = [nothing_features(one.hypotheses, tools=len(one.example.tools)) for one in searches]
     unservable = np.array([not one.example.steps for one in searches])
-    empty = np.array([not one.hypotheses[0].tools for one in searches])
+    empty = np.array([best_serving(one.hypotheses) is None for one in searches])
     found = fit(PLAN_FEATURES, features, unservable.tolist(), [one.group for one in searches], seed=config.seed)
     refuse_at = 1.0
     for threshold in sorted(set(found.left_out.tolist()), reverse=True):
@@ -300,14 +305,23 @@ def _refusals(searches: Sequence[Searched], config: CalibrationConfig) -> tuple[
         if taken[unservable].mean() >= config.refusals:
             break
     taken = empty | (found.left_out >= refuse_at)
+    by_search = np.array([not one.hypotheses[0].tools for one in searches])
     told = {
         "unservable": int(unservable.sum()),
         "refused": round(100 * float(taken[unservable].mean()), 2),
-        "refused_by_the_search": round(100 * float(empty[unservable].mean()), 2),
+        "refused_by_the_search": round(100 * float(by_search[unservable].mean()), 2),
         "servable": int((~unservable).sum()),
         "refused_wrongly": round(100 * float(taken[~unservable].mean()), 2),
+        "refused_wrongly_by_the_search": round(100 * float(by_search[~unservable].mean()), 2),
     }
     return found, refuse_at, told
+
+
+def _settled(hypotheses: tuple[Hypothesis, ...], *, refuse: bool) -> tuple[Hypothesis, ...]:
+    serving = best_serving(hypotheses)
+    if serving is None:
+        return hypotheses
+    return refused(hypotheses) if refuse else preferred(hypotheses, serving)
 
 
 def _report(one: Fit, decided: Observed) -> dict[str, Any]:

@@ -123,3 +123,10 @@ def test_the_empty_plan_comes_first_where_nothing_can_serve() -> None:
     assert always.settled((BEST, NONE, SECOND), tools=5) == (NONE, BEST, SECOND)
     assert always.settled((NONE, BEST), tools=5) == (NONE, BEST)
     assert always.settled((), tools=0) == ()
+    assert never.settled((NONE, BEST), tools=5) == (NONE, BEST), "without parameters the search decides"
+
+
+def test_the_empty_plan_does_not_come_first_where_something_can_likely_serve() -> None:
+    seldom = replace(Confidence.uncalibrated(), refuse_at=1.0)
+    assert seldom.settled((NONE, BEST, SECOND), tools=5) == (BEST, NONE, SECOND)
+    assert seldom.settled((NONE,), tools=5) == (NONE,)
