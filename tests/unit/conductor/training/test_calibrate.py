@@ -93,7 +93,7 @@ def test_thresholds_keep_their_promises_on_what_was_left_out() -> None:
         seen.arguments.add({"log_odds": float(random.normal())}, bool(random.random() < 0.5), str(at))
     confidence, report = fitted(seen, CalibrationConfig())
     assert report["refusals"]["refused"] >= 75
-    assert report["refusals"]["refused_wrongly"] <= 3
+    assert report["refusals"]["refused_wrongly"] <= 5
     assert report["accepted"]["precision"] >= 95
     assert 20 < report["accepted"]["coverage"] < 90
     assert report["plan"]["calibration_error"] < 0.08
