@@ -69,7 +69,7 @@ class CalibrationConfig:
     """Wanted on top of it, because the threshold is chosen on the requests that it is judged by here."""
     refusals: float = 0.93
     """Share of the requests that nobody can serve which should be refused ..."""
-    false_refusals: float = 0.05
+    false_refusals: float = 0.02
     """... unless more than this share of the others would be refused with them."""
     seed: int = 0
 
