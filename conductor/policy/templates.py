@@ -88,9 +88,10 @@ def nearest(templates: Iterable[Template], tools: Sequence[str]) -> tuple[Templa
     return tuple(template for _, _, template in sorted(found, key=lambda item: item[:2]))
 
 
-def is_of(template: Template, tools: Sequence[str]) -> bool:
-    """Whether a template has exactly these agents."""
-    return Counter(template.tools) == Counter(tools)
+def lacks(template: Template, tools: Sequence[str]) -> tuple[str, ...] | None:
+    """The agents of a template that are not among `tools`; None when `tools` has others besides."""
+    has, wanted = Counter(template.tools), Counter(tools)
+    return None if wanted - has else tuple((has - wanted).elements())
 
 
 def matched(template: Template, tools: Sequence[str]) -> Mapping[int, int]:

@@ -6,21 +6,22 @@ default. An input that is required and that nothing fills brings in a further ag
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.registry import RegisteredAgent
 from conductor.paths import PathMissing, lookup
 from conductor.plan import Argument, Literal, RequestRef, Step, StepRef
 from conductor.policy.filling import FilledStep
-from conductor.policy.templates import Template, is_of, matched, nearest
-from conductor.schema_fit import FieldUnknown, field_schema, misfits
+from conductor.policy.fitting import accepts, default_of, edge_fits, only_in_schema
+from conductor.policy.templates import Template, lacks, matched, nearest
 
 _MOST_ADDED = 12
 """Agents that are brought in besides the chosen ones."""
 _SURE = 0.6
 """From here on what the model read in the request comes before the request's field of that name."""
-_LONG_TEXT = 1_000
+_MOST_OF = 0.6
+"""With this share of the agents of a plan that was written down, the others are taken along."""
 _ANYTHING = frozenset({"confidence_score", "sources"})
 """Outputs that every agent has: a name that says nothing."""
 
@@ -90,11 +91,20 @@ class Wiring:
         Raises:
             Unfilled: no way gives every required input something.
         """
-        names = [agent.spec.name for agent in chosen]
-        for template in nearest(self._templates, names):
-            if is_of(template, names) and (wired := self._as_written(template, chosen)) is not None:
-                yield wired
+        yield from self._of_written(chosen)
         yield self._assembled(chosen, filled)
+
+    def _of_written(self, agents: Sequence[RegisteredAgent]) -> Iterator[Wired]:
+        """Plans that were written down and have these agents and few others; records and checks come along."""
+        names = [agent.spec.name for agent in agents]
+        for template in nearest(self._templates, names):
+            lacking = lacks(template, names)
+            if lacking is None or len(names) < _MOST_OF * len(template.tools):
+                continue
+            others = [self._allowed[name] for name in lacking if name in self._allowed]
+            wired = self._as_written(template, [*agents, *others]) if len(others) == len(lacking) else None
+            if wired is not None:
+                yield replace(wired, origin=tuple(_chosen(place, len(agents)) for place in wired.origin))
 
     def _as_written(self, template: Template, chosen: Sequence[RegisteredAgent]) -> Wired | None:
         places = matched(template, [agent.spec.name for agent in chosen])
@@ -126,14 +136,10 @@ class Wiring:
             done += 1
         if missing:
             raise Unfilled(missing)
-        agents = [node.agent for node in nodes]
-        for template in nearest(self._templates, [node.name for node in nodes]):
-            # Completed, they may be the agents of a plan that was written down: then it is that plan.
-            if is_of(template, [node.name for node in nodes]):
-                written = self._as_written(template, agents)
-                if written is not None:
-                    origin = tuple(None if place is None else nodes[place].chosen for place in written.origin)
-                    return Wired(steps=written.steps, answer=written.answer, origin=origin)
+        # Completed, they may be the agents of a plan that was written down: then it is that plan.
+        for written in self._of_written([node.agent for node in nodes]):
+            origin = (nodes[place].chosen if place is not None else None for place in written.origin)
+            return replace(written, origin=tuple(origin))
         _writes_last(nodes)
         return _ordered(nodes)
 
@@ -159,7 +165,7 @@ class Wiring:
             if argument is None and needed:
                 argument = self._given_by_another(nodes, at, name) or self._brought_in(nodes, at, name, templates)
             if argument is None and needed:
-                argument = _default(schema)
+                argument = default_of(schema)
             if argument is not None:
                 node.arguments[name] = argument
                 if isinstance(argument, StepRef):
@@ -194,7 +200,7 @@ class Wiring:
         argument = filled.argument if filled is not None else None
         if argument is not None and not self._usable(nodes, at, name, argument):
             argument = None
-        if named and (argument is None or filled is None or filled.confidence < _SURE or _only_by_schema(schema)):
+        if named and (argument is None or filled is None or filled.confidence < _SURE or only_in_schema(schema)):
             return reference
         return argument
 
@@ -203,7 +209,7 @@ class Wiring:
             return (
                 0 <= argument.step < len(nodes)
                 and not _leads_to(nodes, at, argument.step)
-                and _edge_fits(nodes[argument.step].agent, argument.field, nodes[at].agent, name)
+                and edge_fits(nodes[argument.step].agent, argument.field, nodes[at].agent, name)
             )
         return self._fit(nodes[at].agent, name, argument)
 
@@ -221,7 +227,7 @@ class Wiring:
         for place in others:
             if name not in nodes[place].agent.spec.output_schema.get("properties", {}):
                 continue
-            if not _leads_to(nodes, at, place) and _edge_fits(nodes[place].agent, name, nodes[at].agent, name):
+            if not _leads_to(nodes, at, place) and edge_fits(nodes[place].agent, name, nodes[at].agent, name):
                 return StepRef(step=place, field=name)
         return None
 
@@ -232,7 +238,7 @@ class Wiring:
         if sum(node.chosen is None for node in nodes) >= _MOST_ADDED:
             return None
         for source, output in self._sources(nodes, at, name, templates):
-            if _edge_fits(source, output, nodes[at].agent, name):
+            if edge_fits(source, output, nodes[at].agent, name):
                 nodes.append(_Node(agent=source, chosen=None, place=nodes[at].place - 0.5))
                 return StepRef(step=len(nodes) - 1, field=output)
         return None
@@ -296,46 +302,13 @@ class Wiring:
                     value = lookup(self._request, argument.path)
                 except PathMissing:
                     value = None
-                self._fits[key] = value is not None and _accepts(agent, name, value)
+                self._fits[key] = value is not None and accepts(agent, name, value)
             return self._fits[key]
-        return not isinstance(argument, Literal) or _accepts(agent, name, argument.value)
+        return not isinstance(argument, Literal) or accepts(agent, name, argument.value)
 
 
-def _accepts(agent: RegisteredAgent, name: str, value: Any) -> bool:
-    if name not in agent.spec.input_schema.get("properties", {}):
-        return False
-    found = agent.contract.input_violations({name: value})
-    place = f"$.{name}"
-    return not any(item == "$" or item.startswith((f"{place}:", f"{place}.", f"{place}[")) for item in found)
-
-
-def _edge_fits(source: RegisteredAgent, output: str, agent: RegisteredAgent, name: str) -> bool:
-    """Whether values of an output can be what an input takes."""
-    asked = agent.spec.input_schema.get("properties", {}).get(name)
-    if asked is None:
-        return False
-    try:
-        produced = field_schema(source.spec.output_schema, output)
-    except FieldUnknown:
-        return False
-    found = misfits(produced, source.spec.output_schema, asked, agent.spec.input_schema)
-    return not any(misfit.certain for misfit in found)
-
-
-def _only_by_schema(schema: Mapping[str, Any]) -> bool:
-    """Whether an input holds what no words of a request can: structures, or the whole text."""
-    kind = schema.get("type")
-    if kind in ("object", "array") or "$ref" in schema:
-        return True
-    return kind == "string" and "enum" not in schema and int(schema.get("maxLength", 0)) >= _LONG_TEXT
-
-
-def _default(schema: Mapping[str, Any]) -> Argument | None:
-    for key in ("const", "default"):
-        if key in schema:
-            return Literal(value=schema[key])
-    options = schema.get("enum")
-    return Literal(value=options[0]) if isinstance(options, list) and len(options) == 1 else None
+def _chosen(place: int | None, count: int) -> int | None:
+    return place if place is not None and place < count else None
 
 
 def _leads_to(nodes: Sequence[_Node], start: int, goal: int) -> bool:
