@@ -52,7 +52,8 @@ class Layer(nn.Module):
         q = heads(self.query(self.norms[1](x)))
         k, v = (heads(part) for part in self.memory(memory).chunk(2, dim=-1))
         x = x + self.drop(self.out(joined(attend(q, k, v, memory_bias[:, None, None, :])[0])))
-        return x + self.drop(self.feed(self.norms[2](x)))
+        found: Tensor = x + self.drop(self.feed(self.norms[2](x)))
+        return found
 
 
 def heads(x: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """How the selection reads a request and the texts of tools, and how it tells which tools are relevant."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -24,7 +26,8 @@ class Reader(nn.Module):
         super().__init__()
         self.top = Top()
         # Of the ways to compute attention the plain one is the fastest here, by two and a half times.
-        self.top.layers[0].attention.self.config._attn_implementation = "eager"
+        layer: Any = self.top.layers[0]
+        layer.attention.self.config._attn_implementation = "eager"
         for part in self.top.modules():
             # Random zeros cost a third of a step here; hidden word pieces do their work.
             if isinstance(part, nn.Dropout):
