@@ -24,11 +24,11 @@ selector=$out/selector
 filler=$out/filler
 
 # Which tools: the last fifth of the updates also sees the parts that choices were made on.
-stage selector "$python" -m conductor.training.train_selector --steps 3200 &
+stage selector "$python" -m conductor.training.train_selector --steps 2600 &
 selection=$!
 # Arguments: first without those parts, then with them.
-stage filler-judged "$python" -m conductor.training.train_filler --steps 4200
-stage filler "$python" -m conductor.training.train_filler --final --steps 1600 --rate 0.8 \
+stage filler-judged "$python" -m conductor.training.train_filler --steps 3300
+stage filler "$python" -m conductor.training.train_filler --final --steps 2400 --rate 0.8 \
   --start "$out/filler-judged/filler.safetensors"
 wait $selection
 
