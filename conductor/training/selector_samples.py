@@ -241,7 +241,8 @@ class Samples:
 
     def _draw_single(self, chance: random.Random) -> Sample:
         if chance.random() < 0.4:
-            tool = chance.choice(sorted(self._wordings.texts))
+            free = (tool for tool in self._wordings.texts if frozenset((tool,)) not in self._kept_sets)
+            tool = chance.choice(sorted(free))
             request = synthesis.spoken([chance.choice(self._wordings.texts[tool])], chance)
             number = self._number[tool]
             return Sample(request=request, candidates=self._registry, path=(number,), waits=((),), linked=True)
