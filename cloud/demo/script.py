@@ -29,7 +29,7 @@ UNCLEAR = "Compare last quarter's sales of the Antarctica region and find the ci
 CLARIFICATION = "East China and South China"
 NEW_AGENT = Path(__file__).with_name("reading_time.yaml")
 """Registered while the cloud runs; no rule and no vocabulary speaks of it."""
-READING = "How many minutes does it take to read this sentence aloud?"
+READING = "Tell me how long it takes to read this text aloud."
 REGIONS = ["east_china", "south_china"]
 
 _FALLEN_CITIES = """
