@@ -133,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(json.dumps(report) if given.json else "\n".join(f"{key}: {value}" for key, value in report.items()))
         return 0 if report["same"] >= 0.99 else 1
     told = json.loads(given.metadata.read_text(encoding="utf-8")) if given.metadata else {}
+    if given.confidence:
+        told[CONFIDENCE] = json.loads(given.confidence.read_text(encoding="utf-8"))
     metadata = {
         "version": given.version,
         "date": datetime.now(UTC).date().isoformat(),

@@ -14,6 +14,7 @@ from cloud.specialists import load_specialists
 from conductor.planner import Situation
 from conductor.policy.batch import BatchPlanner, BatchRow
 from conductor.policy.cards import ToolCard
+from conductor.policy.confidence import Confidence
 from conductor.policy.drafting import Drafter
 from conductor.policy.model import COMMITTED, PlannerModel
 from conductor.policy.tokens import Tokens
@@ -65,6 +66,8 @@ def test_the_committed_file_is_small_and_says_what_it_is() -> None:
     assert model.version == entry.version
     assert {"bottom", "select_step", "fill_joint"} <= set(model.parts)
     assert model.metadata["data"]
+    # Uncalibrated, no plan would ever be sure enough to run.
+    assert 0 < Confidence.from_metadata(model.properties).accept_at < 1
 
 
 def test_it_chooses_what_the_request_is_about() -> None:
