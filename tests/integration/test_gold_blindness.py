@@ -10,7 +10,7 @@ import pytest
 from conductor.evaluation.rows import read_predictions
 from tests.integration.command_line import podium
 
-PLANNERS = ("rules",)
+PLANNERS = ("rules", "policy")
 TOOLS = [
     {
         "name": name,
