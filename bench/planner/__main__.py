@@ -71,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         threads=given.threads,
         say=_say,
     )
+    if given.page:
+        _write_page(json.loads((bench.work / "results.json").read_text("utf-8")), given)
+        return 0
     chosen = [suite for suite in suites(bench.data) if given.only in suite.name]
     try:
         if given.baselines:
@@ -83,15 +86,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PieceFailed as error:
         _say(f"failed: {error}")
         return 1
-    results["ablations"] = json.loads(given.ablations.read_text("utf-8")) if given.ablations.exists() else []
     results["made"] = _made(model, given.model, confidence, time.monotonic() - started)
     if not given.only:
-        _draw(results, given.docs, dict(item.split("=", 1) for item in given.history))
-        (given.docs / "results.md").write_text(page(TEMPLATE.read_text("utf-8"), results), encoding="utf-8")
+        _write_page(results, given)
     whole = json.dumps(results, ensure_ascii=False)
     (bench.work / "results.json").write_text(whole, encoding="utf-8")
     print(whole if given.json else _summary(results))
     return 0
+
+
+def _write_page(results: dict[str, Any], given: argparse.Namespace) -> None:
+    results["ablations"] = json.loads(given.ablations.read_text("utf-8")) if given.ablations.exists() else []
+    _draw(results, given.docs, dict(item.split("=", 1) for item in given.history))
+    (given.docs / "results.md").write_text(page(TEMPLATE.read_text("utf-8"), results), encoding="utf-8")
 
 
 def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -112,6 +119,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--ablations", type=Path, default=ABLATIONS, help="JSON: [{title, columns, rows: [{name, values}]}]"
     )
     parser.add_argument("--threads", type=int, default=1, help="rows planned at once")
+    parser.add_argument("--page", action="store_true", help="only write the page of the last whole run anew")
     parser.add_argument("--jobs", type=int, default=2, help="suites that are worked on at once")
     parser.add_argument("--baselines", action="store_true", help="only let the simple planners plan")
     parser.add_argument("--only", default="", help="only the suites with this in their name; no page")
