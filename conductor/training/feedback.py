@@ -172,23 +172,24 @@ def feedback_examples(
 
 
 def read_corrected(path: Path) -> tuple[Trajectory, ...]:
-    """Trajectories out of what people corrected: rows of `podium dataset build` that have a previous plan.
+    """Trajectories out of what people corrected: rows of `podium dataset build`.
 
-    A row is `{"id", "request", "tools", "steps", "previous": {"steps", "verdicts"}}`; rows without `previous` are
-    for stage 1 and are passed over.
+    A row is `{"id", "request", "tools", "steps"[, "previous": {"steps", "verdicts"}]}`; where there was no plan
+    before, nothing is told of one.
 
     Raises:
         TrainingDataInvalid: a row has another form; file and row are named.
     """
-    return tuple(_corrected(row, path) for row in rows_of(path) if row.get("previous"))
+    return tuple(_corrected(row, path) for row in rows_of(path))
 
 
 def _corrected(row: Mapping[str, Any], path: Path) -> Trajectory:
     try:
         tools = tuple(ToolCard.from_json(card) for card in row["tools"])
         steps = tuple(step_from_row(step) for step in row["steps"])
-        plan = tuple(step["tool"] for step in row["previous"]["steps"])
-        verdicts = tuple(row["previous"]["verdicts"])
+        previous = row.get("previous") or {"steps": (), "verdicts": ()}
+        plan = tuple(step["tool"] for step in previous["steps"])
+        verdicts = tuple(previous["verdicts"])
         example = Example(source="corrected", id=str(row["id"]), request=row["request"], tools=tools, steps=steps)
     except (KeyError, TypeError) as error:
         raise TrainingDataInvalid(

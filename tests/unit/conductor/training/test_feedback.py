@@ -35,7 +35,8 @@ def written(folder: Path, *rows: dict[str, Any]) -> Path:
 
 def test_what_a_person_corrected_is_a_trajectory(tmp_path: Path) -> None:
     first = {name: value for name, value in ROW.items() if name != "previous"}
-    (found,) = read_corrected(written(tmp_path, first, ROW))
+    plain, found = read_corrected(written(tmp_path, first, ROW))
+    assert (plain.outcomes, plain.example.steps) == ((), found.example.steps)
     assert [(outcome.tool, outcome.verdict) for outcome in found.outcomes] == [("book_table", "unavailable")]
     assert [step.tool for step in found.example.steps] == ["reserve_table", "send_mail"]
     assert found.fails
