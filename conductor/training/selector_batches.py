@@ -24,7 +24,6 @@ from conductor.training.selector_samples import Catalogue, Sample
 
 _REQUEST_PIECES = 128
 _AT_ONCE = 64
-_SELDOM = 3
 _LENGTHS = 4
 """Texts of tools are read in this many lots, short ones first: padding is work too."""
 
@@ -72,7 +71,6 @@ class ToolMemory:
         self._catalogue = catalogue
         self._states = states
         self._texts = [catalogue.texts(number) for number in range(count)]
-        self._often = {number for link in catalogue.links for number in link}
         self.vectors = torch.zeros(count, WIDTH)
         self.tokens = torch.zeros(count, KEPT_TOKENS, TOKEN, dtype=torch.bfloat16)
         self.masks = torch.zeros(count, KEPT_TOKENS)
@@ -92,10 +90,6 @@ class ToolMemory:
             with torch.no_grad():
                 vectors, tokens, masks = self.read(reader, [self.variant(n, chance) for n in part])
             self.keep(part, vectors, tokens, masks, step)
-
-    def _oldest(self, number: int, oldest: int) -> int:
-        """Tools that come seldom are mostly wrong candidates: older vectors of them do."""
-        return oldest if number in self._often else oldest * _SELDOM
 
     def read(self, reader: Reader, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
         """Vectors, token vectors and their mask of texts of tools, as `kept_tokens` keeps them."""
