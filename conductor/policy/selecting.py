@@ -10,6 +10,7 @@ from conductor.policy.cards import ToolCard
 from conductor.policy.parts import Array, Floats, PartRunner
 from conductor.policy.reading import Reading
 from conductor.policy.selecting_choice import best_first
+from conductor.policy.selecting_flows import FLOWS, flows
 from conductor.policy.selecting_index import Indexer, ToolIndex
 from conductor.policy.selecting_paths import Entries, Path, follow
 from conductor.policy.tokens import Tokens
@@ -18,6 +19,10 @@ SHORT_LIST = 32
 """Tools that are looked at closely."""
 HIDDEN = 256
 """Length of a row of memory."""
+PLACE = 5
+"""Which of the features of relevance says where in the request a tool is spoken of."""
+PLACE_SCALE = 5.0
+"""That feature at the request's end."""
 BEAM = 8
 VERDICTS = ("ok", "failed", "unavailable", "irrelevant", "missing")
 """What became of a step of an earlier plan."""
@@ -127,7 +132,9 @@ class Selector:
             },
         )["features"][0]
         listed = np.argsort(-features[:, 0], kind="stable")[:SHORT_LIST]
-        adjacency = _adjacency([index.cards[at].name for at in listed], links or frozenset())
+        edges = np.zeros((len(listed), len(listed), 1 + FLOWS), dtype=np.float32)
+        edges[:, :, 0] = _adjacency([index.cards[at].name for at in listed], links or frozenset())
+        edges[:, :, 1:] = flows([index.fields[at] for at in listed])
         on = np.ones((1, memory.shape[1]), dtype=np.float32)
         given = np.array([0.0 if links is None else 1.0], dtype=np.float32)
         joint = self._parts.run(
@@ -138,13 +145,19 @@ class Selector:
                 "tools": index.vectors[listed][None],
                 "features": features[listed][None].astype(np.float32, copy=False),
                 "mask": np.ones((1, len(listed)), dtype=np.float32),
-                "links": adjacency[None],
+                "edges": edges[None],
                 "given": given,
+                "verdicts": _verdicts(listed, extra.feedback)[None],
             },
         )
-        edges = np.zeros((len(listed) + 1, len(listed) + 1), dtype=np.float32)
-        edges[1:, 1:] = adjacency
-        return Entries(joint=joint, memory_mask=on, edges=edges, links_given=links is not None), listed
+        entries = Entries(
+            joint=joint,
+            memory_mask=on,
+            edges=np.pad(edges, ((1, 0), (1, 0), (0, 0))),
+            places=np.pad(features[listed, PLACE] / PLACE_SCALE, (1, 0)).astype(np.float32),
+            links_given=links is not None,
+        )
+        return entries, listed
 
     def _memory(
         self, reading: Reading, index: ToolIndex, extra: Extra
@@ -156,13 +169,20 @@ class Selector:
             vectors = np.asarray(extra.multilingual, dtype=np.float32)[None]
             mask = np.ones((1, vectors.shape[1]), dtype=np.int64)
             read = dict(self._parts.run("select_foreign", {"vectors": vectors, "mask": mask}))
-        memory = self._parts.run("select_memory", {"top": read["top"]})["memory"]
+        memory = self._parts.run("select_memory", {"top": read["top"], "mask": mask})["memory"]
         if extra.feedback:
             tools = np.stack([index.vectors[item.tool] for item in extra.feedback])[None].astype(np.float32)
             verdicts = np.array([[VERDICTS.index(item.verdict) for item in extra.feedback]], dtype=np.int64)
             told = self._parts.run("select_feedback", {"tools": tools, "verdicts": verdicts})["memory"]
             memory = np.concatenate((memory, told), axis=1)
         return read, memory
+
+
+def _verdicts(listed: NDArray[np.int64], feedback: Sequence[Verdict]) -> NDArray[np.int64]:
+    found = np.zeros(len(listed), dtype=np.int64)
+    for item in feedback:
+        found[listed == item.tool] = 1 + VERDICTS.index(item.verdict)
+    return found
 
 
 def _adjacency(names: Sequence[str], links: frozenset[tuple[str, str]]) -> NDArray[np.float32]:

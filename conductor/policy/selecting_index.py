@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from conductor.policy.cards import ToolCard
 from conductor.policy.parts import BOTTOM, WIDTH, Floats, PartRunner
+from conductor.policy.selecting_flows import FieldWords
 from conductor.policy.tokens import TokenBatch, Tokens
 
 TOOL_PIECES = 48
@@ -34,6 +35,7 @@ class ToolVectors:
     """[KEPT_TOKENS, TOKEN], rows of zeros at the end of a short text."""
     mask: Floats
     """[KEPT_TOKENS], 1 where there is a token."""
+    fields: FieldWords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class ToolIndex:
     """[tools, KEPT_TOKENS, TOKEN]."""
     mask: Floats
     """[tools, KEPT_TOKENS]."""
+    fields: tuple[FieldWords, ...]
+    """The words of what each takes and returns."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,6 +136,7 @@ class Indexer:
             vectors=_stacked([item.vector for item in found], (WIDTH,)),
             tokens=_stacked([item.tokens for item in found], (KEPT_TOKENS, TOKEN)),
             mask=_stacked([item.mask for item in found], (KEPT_TOKENS,)),
+            fields=tuple(item.fields for item in found),
         )
         for key in list(self._vectors)[: max(0, len(self._vectors) - self._kept)]:
             del self._vectors[key]
@@ -144,7 +149,10 @@ class Indexer:
         tokens, on = kept_tokens(read["tokens"], mask)
         for row, card in enumerate(cards):
             self._vectors[card.key] = ToolVectors(
-                vector=np.asarray(read["vector"][row], dtype=np.float32), tokens=tokens[row], mask=on[row]
+                vector=np.asarray(read["vector"][row], dtype=np.float32),
+                tokens=tokens[row],
+                mask=on[row],
+                fields=FieldWords.of(card),
             )
 
 

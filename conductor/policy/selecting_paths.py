@@ -22,7 +22,9 @@ class Entries:
     joint: Mapping[str, Array]
     memory_mask: Floats
     edges: Floats
-    """[k+1, k+1], 1 where the second may follow the first."""
+    """[k+1, k+1, 1 + FLOWS], of the first to the second: 1 where an allowed link is known, then `flows`."""
+    places: Floats
+    """[k+1]: where the request speaks of each, 0 at its start and 1 at its end."""
     links_given: bool
 
 
@@ -57,6 +59,8 @@ def follow(parts: PartRunner, entries: Entries, beam: int) -> tuple[Path, ...]:
     fixed = {name: joint[name] for name in ("unary", "keys", "enters", "memory_keys", "memory_values")}
     fixed["memory_mask"] = entries.memory_mask
     width = joint["unary"].shape[1]
+    flow = np.zeros((1, width, 3), dtype=np.float32)
+    place = np.zeros((1, 1), dtype=np.float32)
     moving: dict[str, NDArray[np.float32]] = {
         "state": np.zeros((1, joint["entries"].shape[2]), dtype=np.float32),
         "previous": joint["entries"][:, 0],
@@ -64,6 +68,7 @@ def follow(parts: PartRunner, entries: Entries, beam: int) -> tuple[Path, ...]:
         "coverage": np.zeros_like(entries.memory_mask),
         "chosen": np.zeros((1, width), dtype=np.float32),
         "linked": np.zeros((1, width), dtype=np.float32),
+        "moves": _moves(flow, entries.places[None] - place),
         "given": np.zeros(1, dtype=np.float32),
     }
     alive = [_Open((), 0.0, (), ())]
@@ -94,16 +99,25 @@ def follow(parts: PartRunner, entries: Entries, beam: int) -> tuple[Path, ...]:
         ]
         counts = moving["chosen"][rows].copy()
         counts[np.arange(len(rows)), chosen] += 1.0
+        after, before = entries.edges[chosen, :, 1], entries.edges[:, chosen, 1].T
+        known = flow[rows]
+        flow = np.stack((after, np.maximum(known[:, :, 1], after), np.maximum(known[:, :, 2], before)), axis=-1)
         moving = {
             "state": np.asarray(found["state_after"])[rows],
             "previous": joint["entries"][0, chosen],
             "leaves": joint["leaves"][0, chosen],
             "coverage": np.asarray(found["coverage_after"])[rows],
             "chosen": counts,
-            "linked": entries.edges[chosen],
+            "linked": entries.edges[chosen, :, 0],
+            "moves": _moves(flow, entries.places[None] - entries.places[chosen][:, None]),
             "given": np.full(len(rows), float(entries.links_given), dtype=np.float32),
         }
     return tuple(sorted(done, key=lambda path: -path.log_probability)[: 3 * beam])
+
+
+def _moves(flow: Floats, ahead: Floats) -> Floats:
+    """See `conductor.training.selector.moves`."""
+    return np.concatenate((flow, np.stack((ahead, np.abs(ahead), np.maximum(-ahead, 0)), axis=-1)), axis=-1)
 
 
 def _complete(path: _Open, scores: Floats, total: float) -> Path:

@@ -34,6 +34,15 @@ def with_told(memory: Memory, rows: Tensor, mask: Tensor, tools: Tensor, told: T
     return torch.cat((rows, found.to(rows.dtype)), dim=1), torch.cat((mask, on), dim=1)
 
 
+def verdicts_of(listed: Tensor, told: Told) -> Tensor:
+    """[n, k], int64: 1 + the number of the last verdict on each tool of the short list, 0 where there is none."""
+    found = torch.zeros(listed.shape, dtype=torch.int64)
+    for row, steps in enumerate(told):
+        for place, verdict in steps:
+            found[row, listed[row] == place] = 1 + verdict
+    return found
+
+
 def told_about(listed: Tensor, told: Told) -> Tensor:
     """[n, k], true where something was told of a tool of the short list `listed` [n, k].
 

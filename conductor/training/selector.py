@@ -5,21 +5,29 @@ makes a short list; on it a joint block lets the tools see each other, the reque
 near-synonyms are told apart; a recurrent pointer then picks tool after tool until STOP, which is entry 0.
 """
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from conductor.policy.parts import WIDTH
-from conductor.training.selector_reading import FEATURES, Foreign, Reader, Relevance
+from conductor.policy.selecting_flows import FLOWS
+from conductor.training.selector_reading import FEATURES, Foreign, Reader, Relevance, places_of
 
 VERDICTS = ("ok", "failed", "unavailable", "irrelevant", "missing")
 """What a step of an earlier plan came to; the index is the input of `Feedback`."""
 HIDDEN = 256
 RANK = 48
+EDGES = 1 + FLOWS
+"""What is known of two tools: an allowed link, and `flows` of their schemas."""
+MOVES = 6
+"""What is known of going on to a tool: see `moves`."""
 HEADS = 8
-TOOL_TOKENS = 24
+WAVES = 12
+"""Sine waves that tell a row of memory where in the request it stands."""
 _FAR = -1e4
 _SELDOM = -6.0
 """Logit with which a tool of the short list begins: most of them are not in the plan."""
@@ -39,15 +47,15 @@ class Layer(nn.Module):
         self.feed = nn.Sequential(
             nn.Linear(HIDDEN, 2 * HIDDEN), nn.GELU(), nn.Dropout(dropout), nn.Linear(2 * HIDDEN, HIDDEN)
         )
-        self.links = nn.Parameter(torch.zeros(2, HEADS))
+        self.edges = nn.Parameter(torch.zeros(2, EDGES, HEADS))
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, own_bias: Tensor, links: Tensor, memory: Tensor, memory_bias: Tensor) -> Tensor:
-        """`x` [n, k, HIDDEN]; `links` [n, k, k]; biases are added to the attention's scores."""
+    def forward(self, x: Tensor, own_bias: Tensor, edges: Tensor, memory: Tensor, memory_bias: Tensor) -> Tensor:
+        """`x` [n, k, HIDDEN]; `edges` [n, k, k, EDGES]; biases are added to the attention's scores."""
         q, k, v = (heads(part) for part in self.own(self.norms[0](x)).chunk(3, dim=-1))
         bias = own_bias[:, None, None, :]
-        bias = bias + links[:, None] * self.links[0][None, :, None, None]
-        bias = bias + links.transpose(1, 2)[:, None] * self.links[1][None, :, None, None]
+        bias = bias + (edges @ self.edges[0]).permute(0, 3, 1, 2)
+        bias = bias + (edges @ self.edges[1]).permute(0, 3, 2, 1)
         x = x + self.drop(self.own_out(joined(attend(q, k, v, bias)[0])))
         q = heads(self.query(self.norms[1](x)))
         k, v = (heads(part) for part in self.memory(memory).chunk(2, dim=-1))
@@ -79,13 +87,16 @@ class Memory(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.read = nn.Linear(WIDTH, HIDDEN)
+        self.place = nn.Linear(2 * WAVES, HIDDEN, bias=False)
         self.norm = nn.LayerNorm(HIDDEN)
         self.feedback = nn.Linear(WIDTH, HIDDEN)
         self.verdict = nn.Embedding(len(VERDICTS), HIDDEN)
 
-    def forward(self, states: Tensor) -> Tensor:
-        """Rows of memory [n, l, HIDDEN] of top states [n, l, WIDTH]."""
-        found: Tensor = self.norm(self.read(states))
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Rows of memory [n, l, HIDDEN] of top states [n, l, WIDTH] under the mask [n, l]."""
+        angles = places_of(mask)[:, :, None] * (math.pi * torch.arange(1, WAVES + 1, dtype=torch.float32))
+        waves = torch.cat((torch.sin(angles), torch.cos(angles)), dim=-1)
+        found: Tensor = self.norm(self.read(states) + self.place(waves))
         return found
 
     def of_feedback(self, tools: Tensor, verdicts: Tensor) -> Tensor:
@@ -102,6 +113,7 @@ class Joint(nn.Module):
         self.tool = nn.Linear(WIDTH, HIDDEN)
         self.features = nn.Linear(FEATURES, HIDDEN)
         self.stop = nn.Parameter(torch.randn(HIDDEN) * 0.1)
+        self.verdict = nn.Embedding(1 + len(VERDICTS), HIDDEN)
         self.linked = nn.Parameter(torch.zeros(HIDDEN))
         self.layers = nn.ModuleList(Layer(dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(HIDDEN)
@@ -119,8 +131,9 @@ class Joint(nn.Module):
         tools: Tensor,
         features: Tensor,
         mask: Tensor,
-        links: Tensor,
+        edges: Tensor,
         given: Tensor,
+        verdicts: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Entries 0 (STOP) to k (the tools of the short list).
 
@@ -130,8 +143,9 @@ class Joint(nn.Module):
             tools: vectors [n, k, WIDTH].
             features: of relevance [n, k, FEATURES].
             mask: [n, k], 1 where there is a tool.
-            links: [n, k, k], 1 where the second may follow the first.
+            edges: [n, k, k, EDGES], of the first tool to the second: 1 where an allowed link is known, then `flows`.
             given: [n], 1 where links are known at all.
+            verdicts: [n, k], int64: 0, or 1 + the number of the verdict where an earlier plan had this tool.
 
         Returns:
             Entries [n, k+1, HIDDEN], unary logits [n, k+1], keys [n, k+1, HIDDEN], what leaves and enters an entry
@@ -139,9 +153,10 @@ class Joint(nn.Module):
         """
         n = tools.shape[0]
         x = self.tool(tools) + self.features(features * 0.2) + given[:, None, None] * self.linked
+        x = x + self.verdict(verdicts)
         x = torch.cat(((self.stop[None, None] + given[:, None, None] * self.linked).expand(n, 1, -1), x), dim=1)
         own_bias = functional.pad((1.0 - mask.to(x.dtype)) * _FAR, (1, 0))
-        edges = functional.pad(links.to(x.dtype), (1, 0, 1, 0))
+        edges = functional.pad(edges.to(x.dtype), (0, 0, 1, 0, 1, 0))
         memory_bias = (1.0 - memory_mask.to(x.dtype)) * _FAR
         for layer in self.layers:
             x = layer(x, own_bias, edges, memory, memory_bias)
@@ -167,6 +182,7 @@ class Step(nn.Module):
         self.stop = nn.Linear(HIDDEN + 4, 1)
         self.by_unary = nn.Parameter(torch.tensor([1.0]))
         self.link = nn.Parameter(torch.tensor([2.0]))
+        self.moves = nn.Sequential(nn.Linear(MOVES, 16), nn.GELU(), nn.Linear(16, 1))
         self.drop = nn.Dropout(dropout)
 
     def forward(
@@ -177,6 +193,7 @@ class Step(nn.Module):
         coverage: Tensor,
         chosen: Tensor,
         linked: Tensor,
+        moves: Tensor,
         given: Tensor,
         unary: Tensor,
         keys: Tensor,
@@ -194,6 +211,7 @@ class Step(nn.Module):
             coverage: attention that rows of the memory have had [b, m].
             chosen: how often each entry was chosen [b, k+1].
             linked: 1 where a link leads from the last entry [b, k+1].
+            moves: what is known of going on to each entry [b, k+1, MOVES]; see `moves`.
             given: [b], 1 where links are known and there is a last tool.
             unary: of `Joint`, [n, k+1] where n is b, or 1 for all paths; likewise the rest.
             keys: [n, k+1, HIDDEN].
@@ -210,7 +228,7 @@ class Step(nn.Module):
         query = self.mix(torch.cat((state, joined(context)[:, 0]), dim=-1))
         scores = (query[:, None, :] @ keys.transpose(1, 2))[:, 0] / HIDDEN**0.5
         scores = scores + unary * self.by_unary + (leaves[:, None, :] @ enters.transpose(1, 2))[:, 0] / RANK**0.5
-        scores = scores + given[:, None] * linked * self.link
+        scores = scores + given[:, None] * linked * self.link + self.moves(moves)[:, :, 0]
         scores = scores + chosen * (self.again(query) - 2.0)
         left = unary[:, 1:] + torch.clamp(chosen[:, 1:], max=1.0) * _FAR
         most = left.amax(dim=1, keepdim=True).clamp(min=-10.0)
@@ -243,6 +261,10 @@ class SelectorModel(nn.Module):
         for layer in (part for part in self.joint.layers if isinstance(part, Layer)):
             layer.query.weight.copy_(layer.memory.weight[:HIDDEN])
         self.joint.unary.bias.fill_(_SELDOM)
+        self.joint.verdict.weight.zero_()
+        last: Any = self.step.moves[-1]
+        last.weight.zero_()
+        last.bias.zero_()
 
     def encoder_parameters(self) -> list[nn.Parameter]:
         """Those that were trained before and move slowly."""
@@ -255,7 +277,13 @@ class SelectorModel(nn.Module):
 
 
 def sequence_log_probabilities(
-    step: Step, joint: Sequence[Tensor], memory_mask: Tensor, path: Tensor, given: Tensor, links: Tensor
+    step: Step,
+    joint: Sequence[Tensor],
+    memory_mask: Tensor,
+    path: Tensor,
+    given: Tensor,
+    edges: Tensor,
+    places: Tensor,
 ) -> Tensor:
     """Log-probabilities [n, steps, k+1] along given paths.
 
@@ -265,27 +293,47 @@ def sequence_log_probabilities(
         memory_mask: [n, m].
         path: entries chosen so far [n, steps - 1]; 0 after the end.
         given: [n], 1 where links are known.
-        links: [n, k, k].
+        edges: [n, k, k, EDGES].
+        places: where the request speaks of each tool [n, k]; see `Relevance`.
     """
     entries, unary, keys, leaves, enters, memory_keys, memory_values = joint
     n = entries.shape[0]
     rows = torch.arange(n)
-    edges = functional.pad(links.to(entries.dtype), (1, 0, 1, 0))
+    edges = functional.pad(edges.to(entries.dtype), (0, 0, 1, 0, 1, 0))
+    places = functional.pad(places.to(entries.dtype), (1, 0))
     state = torch.zeros_like(entries[:, 0])
     previous, left = entries[:, 0], torch.zeros_like(leaves[:, 0])
     coverage = torch.zeros_like(memory_mask, dtype=entries.dtype)
     chosen = torch.zeros_like(unary)
     linked, known = torch.zeros_like(unary), torch.zeros_like(given)
+    flow = torch.zeros(*unary.shape, 3, dtype=entries.dtype)
+    place = torch.zeros(n, 1, dtype=entries.dtype)
     found = []
     for at in range(path.shape[1] + 1):
         scores, state, coverage = step(
-            state, previous, left, coverage, chosen, linked, known, unary, keys, enters,
+            state, previous, left, coverage, chosen, linked, moves(flow, places - place), known, unary, keys, enters,
             memory_keys, memory_values, memory_mask,
         )  # fmt: skip
         found.append(scores)
         if at < path.shape[1]:
             entry = path[:, at]
-            previous, left, linked = entries[rows, entry], leaves[rows, entry], edges[rows, entry]
+            previous, left, linked = entries[rows, entry], leaves[rows, entry], edges[rows, entry, :, 0]
+            after, before = edges[rows, entry, :, 1], edges[rows, :, entry, 1]
+            flow = torch.stack(
+                (after, torch.maximum(flow[:, :, 1], after), torch.maximum(flow[:, :, 2], before)), dim=-1
+            )
+            place = places[rows, entry][:, None]
             known = given * (entry > 0)
             chosen = chosen + functional.one_hot(entry, unary.shape[1]) * (entry > 0)[:, None]
     return torch.stack(found, dim=1)
+
+
+def moves(flow: Tensor, ahead: Tensor) -> Tensor:
+    """[b, k+1, MOVES] of what is known of going on to each entry.
+
+    Args:
+        flow: [b, k+1, 3]: how well the last tool, and the best of all chosen ones, feeds the entry, and how well the
+            entry feeds the best of them.
+        ahead: [b, k+1]: how much later than the last tool the request speaks of the entry.
+    """
+    return torch.cat((flow, torch.stack((ahead, ahead.abs(), (-ahead).clamp(min=0.0)), dim=-1)), dim=-1)

@@ -1,29 +1,33 @@
 """Samples as tensors, and the states that need no second computation.
 
-The shared layers never change, so their states of a text are computed once and kept in half precision. Vectors of
-tools are kept too; those that a batch does not train are a few steps old.
+The shared layers never change, so their states of a text are computed once and kept in half precision.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from conductor.policy.multilingual import multilingual_memories
 from conductor.policy.parts import WIDTH, Floats
+from conductor.policy.selecting_flows import flows
 from conductor.policy.selecting_index import KEPT_TOKENS, TOKEN, TOOL_PIECES, kept_tokens
 from conductor.policy.tokens import Tokens
 from conductor.training.encoder import Bottom, Top
+from conductor.training.selector import EDGES
 from conductor.training.selector_reading import Reader
 from conductor.training.selector_samples import Catalogue, Sample
 
 _REQUEST_PIECES = 128
 _AT_ONCE = 64
+_ALIKE = 0.65
+"""Cosine of two tools' texts from which one might do for the other."""
 _LENGTHS = 4
 """Texts of tools are read in this many lots, short ones first: padding is work too."""
 
@@ -63,36 +67,20 @@ class States:
             self._states[text, pieces] = states[row, : int(mask[row].sum())].clone()
 
 
-class ToolMemory:
-    """Vectors of every tool of the catalogue as the model saw it lately."""
+class ToolTexts:
+    """Reads the texts of a batch's tools, right and wrong ones alike.
+
+    All of them are computed in the step, with gradient: where wrong tools came from a memory of earlier steps, the
+    model learned to tell them by their age.
+    """
 
     def __init__(self, catalogue: Catalogue, states: States) -> None:
-        count = len(catalogue.cards)
-        self._catalogue = catalogue
         self._states = states
-        self._texts = [catalogue.texts(number) for number in range(count)]
-        self.vectors = torch.zeros(count, WIDTH)
-        self.tokens = torch.zeros(count, KEPT_TOKENS, TOKEN, dtype=torch.bfloat16)
-        self.masks = torch.zeros(count, KEPT_TOKENS)
-        self.seen = np.full(count, -1_000_000)
+        self._texts = [catalogue.texts(number) for number in range(len(catalogue.cards))]
 
-    def refresh(
-        self, reader: Reader, numbers: Sequence[int], step: int, oldest: int, chance: random.Random
-    ) -> None:
-        """Compute those of `numbers` again that are older than `oldest` steps.
-
-        They are worded as the trained ones are, and never much older: else the model would tell the right tools,
-        which are always trained, by their wording or their age.
-        """
-        old = sorted((n for n in numbers if step - self.seen[n] > oldest), key=lambda n: len(self._texts[n][0]))
-        for start in range(0, len(old), _AT_ONCE):
-            part = old[start : start + _AT_ONCE]
-            with torch.no_grad():
-                vectors, tokens, masks = self.read(reader, [self.variant(n, chance) for n in part])
-            self.keep(part, vectors, tokens, masks, step)
-
-    def read(self, reader: Reader, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors, token vectors and their mask of texts of tools, as `kept_tokens` keeps them."""
+    def read(self, reader: Reader, numbers: Sequence[int], chance: random.Random) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors, token vectors and their mask of tools, as `kept_tokens` keeps them."""
+        texts = [self._variant(number, chance) for number in numbers]
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         size = -(-len(order) // _LENGTHS)
         read = [
@@ -105,8 +93,7 @@ class ToolMemory:
 
     def _read(self, reader: Reader, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
         states, mask = self._states.of(texts, TOOL_PIECES)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            _, vector, tokens, _ = reader(states, mask)
+        _, vector, tokens, _ = reader(states, mask)
         _, on = kept_tokens(np.zeros((*mask.shape, TOKEN), dtype=np.float32), mask.numpy())
         masks = torch.from_numpy(on)
         size = min(KEPT_TOKENS, mask.shape[1] - 1)
@@ -114,15 +101,7 @@ class ToolMemory:
         kept = torch.cat((tokens[:, 1 : size + 1].float(), kept[:, size:]), dim=1) * masks[:, :, None]
         return vector.float(), kept, masks
 
-    def keep(self, numbers: Sequence[int], vectors: Tensor, tokens: Tensor, masks: Tensor, step: int) -> None:
-        """Remember vectors of tools."""
-        at = torch.tensor(list(numbers))
-        self.vectors[at] = vectors.detach()
-        self.tokens[at] = tokens.detach().to(torch.bfloat16)
-        self.masks[at] = masks
-        self.seen[list(numbers)] = step
-
-    def variant(self, number: int, chance: random.Random) -> str:
+    def _variant(self, number: int, chance: random.Random) -> str:
         """The text of a tool: whole, in 15 % its name alone, in 15 % its description alone."""
         return self._texts[number][chance.choices((0, 1, 2), (0.7, 0.15, 0.15))[0]]
 
@@ -144,24 +123,40 @@ class Batch:
     """At each step the tools that may come next."""
     given: Tensor
     """[n], 1 where the links are shown."""
-    links: Tensor
-    """[tools, tools]."""
+    edges: Tensor
+    """[tools, tools, EDGES]; the first of them are links."""
+    wrong: Tensor
+    """[n, tools], bool: tools of the whole batch that surely do not serve the request."""
     told: tuple[tuple[tuple[int, int], ...], ...] = ()
     """For each sample (place of the tool, number of the verdict) of the steps of an earlier plan."""
 
 
 def batch_of(
-    samples: Sequence[Sample], catalogue: Catalogue, chance: random.Random, *, links_shown: float
+    samples: Sequence[Sample],
+    catalogue: Catalogue,
+    chance: random.Random,
+    *,
+    links_shown: float,
+    alike: Callable[[Sequence[int], Sequence[int]], NDArray[np.bool_]],
 ) -> Batch:
-    """Put samples together; an order is drawn where the data leaves it open."""
+    """Put samples together; an order is drawn where the data leaves it open.
+
+    Args:
+        samples: of one kind.
+        catalogue: the tools.
+        chance: draws orders and who sees the links.
+        links_shown: share of those who do.
+        alike: [first, second], whether two tools are so alike that either might do; see `Nearness`.
+    """
     tools = tuple(dict.fromkeys(tool for sample in samples for tool in _tools_of(sample)))
     place = {tool: at for at, tool in enumerate(tools)}
     candidates = torch.zeros(len(samples), len(tools), dtype=torch.bool)
     right = torch.zeros(len(samples), len(tools))
-    links = torch.zeros(len(tools), len(tools))
+    edges = torch.zeros(len(tools), len(tools), EDGES)
     for first, second in catalogue.links:
         if first in place and second in place:
-            links[place[first], place[second]] = 1.0
+            edges[place[first], place[second], 0] = 1.0
+    edges[:, :, 1:] = torch.from_numpy(flows([catalogue.fields(tool) for tool in tools]))
     paths, ready, given = [], [], []
     for row, sample in enumerate(samples):
         candidates[row, [place[tool] for tool in (*sample.candidates, *sample.path)]] = True
@@ -171,6 +166,7 @@ def batch_of(
         paths.append(tuple(place[sample.path[at]] for at in order))
         ready.append(tuple(frozenset(place[sample.path[at]] for at in step) for step in open_))
         given.append(float(sample.linked and chance.random() < links_shown))
+    wrong = _wrong(samples, tools, candidates, right, alike)
     return Batch(
         requests=tuple(sample.request for sample in samples),
         tools=tools,
@@ -179,9 +175,31 @@ def batch_of(
         paths=tuple(paths),
         ready=tuple(ready),
         given=torch.tensor(given),
-        links=links,
+        edges=edges,
+        wrong=wrong,
         told=tuple(tuple((place[tool], verdict) for tool, verdict in sample.feedback) for sample in samples),
     )
+
+
+def _wrong(
+    samples: Sequence[Sample],
+    tools: Sequence[int],
+    candidates: Tensor,
+    right: Tensor,
+    alike: Callable[[Sequence[int], Sequence[int]], NDArray[np.bool_]],
+) -> Tensor:
+    """Own candidates that are not right, and other samples' tools that are not like any right one."""
+    if len({sample.candidates for sample in samples}) == 1:
+        return candidates & (right == 0)
+    found = torch.ones_like(candidates)
+    for row, sample in enumerate(samples):
+        if not sample.path:
+            # Nobody knows which tools of others would serve it.
+            found[row] = candidates[row]
+            continue
+        near = torch.from_numpy(alike(sorted(set(sample.path)), tools)).any(dim=0)
+        found[row] = candidates[row] | ~near
+    return found & (right == 0)
 
 
 def _tools_of(sample: Sample) -> tuple[int, ...]:
@@ -238,6 +256,11 @@ class Nearness:
         found = torch.stack([known[name] for name in names])
         self._vectors = found.numpy()
         self._near: dict[int, tuple[int, ...]] = {}
+
+    def alike(self, first: Sequence[int], second: Sequence[int]) -> NDArray[np.bool_]:
+        """[first, second], whether two tools read so much alike that either might do."""
+        found: NDArray[np.bool_] = self._vectors[list(first)] @ self._vectors[list(second)].T > _ALIKE
+        return found
 
     def __call__(self, number: int) -> Sequence[int]:
         """The 40 likest, without the tool itself."""

@@ -7,13 +7,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from conductor.policy.selecting import SHORT_LIST
-from conductor.training.feedback_memory import told_about, with_told
+from conductor.policy.selecting import PLACE, PLACE_SCALE, SHORT_LIST
+from conductor.training.feedback_memory import told_about, verdicts_of, with_told
 from conductor.training.selector import SelectorModel, sequence_log_probabilities
-from conductor.training.selector_batches import Batch, Foreigners, States, ToolMemory, request_states
+from conductor.training.selector_batches import Batch, Foreigners, States, ToolTexts, request_states
 
 _NEVER = -1e4
 _NOISE = 0.05
+_SHARPNESS = 20.0
+"""Of cosines where vectors alone are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +33,14 @@ class Sources:
     """What a batch is computed from."""
 
     states: States
-    memory: ToolMemory
+    texts: ToolTexts
     foreigners: Foreigners
-    trained_tools: int
-    """How many tools of a batch are trained; the vectors of the others are some steps old."""
-    oldest: int
-    """How many steps old."""
     pieces_dropped: float
     """Share of the word pieces of a request that are hidden."""
 
 
 def losses_of(
-    model: SelectorModel, batch: Batch, sources: Sources, step: int, chance: random.Random, *, foreign: bool
+    model: SelectorModel, batch: Batch, sources: Sources, chance: random.Random, *, foreign: bool
 ) -> Losses:
     """The losses of a batch; `foreign` reads the requests through sentence vectors."""
     if foreign:
@@ -53,7 +51,7 @@ def losses_of(
         mask = _pieces_dropped(mask, sources.pieces_dropped)
         read = model.reader(kept, mask)
     top, vector, tokens, weights = read
-    tools, tool_tokens, tool_mask = _tools(model, batch, sources, step, chance)
+    tools, tool_tokens, tool_mask = sources.texts.read(model.reader, batch.tools, chance)
     right = batch.right.clamp(max=1.0)
     listed = _short_list((vector.float() @ tools.T).detach(), right, batch.candidates)
     rows = torch.arange(len(batch.requests))[:, None]
@@ -64,17 +62,21 @@ def losses_of(
     by_relevance = _relevance_loss(
         features[:, :, 0].float(), right[rows, listed], (on > 0) & ~told_about(listed, batch.told)
     )
-    links = batch.links[listed[:, :, None], listed[:, None, :]] * batch.given[:, None, None]
-    memory, mask = with_told(model.memory, model.memory(top), mask, tools, batch.told)
-    joint = model.joint(memory, mask, tools[listed], features, on, links, batch.given)
+    by_vector = _vector_loss(vector.float() @ tools.T, batch)
+    edges = batch.edges[listed[:, :, None], listed[:, None, :]]
+    edges = torch.cat((edges[..., :1] * batch.given[:, None, None, None], edges[..., 1:]), dim=-1)
+    memory, mask = with_told(model.memory, model.memory(top, mask), mask, tools, batch.told)
+    verdicts = verdicts_of(listed, batch.told)
+    joint = model.joint(memory, mask, tools[listed], features, on, edges, batch.given, verdicts)
     logits = joint[1][:, 1:].float()
     each = functional.binary_cross_entropy_with_logits(logits, right[rows, listed], reduction="none")
     unary = (each * on).sum() / len(rows)
     path, targets, length = _targets(batch, listed)
-    scores = sequence_log_probabilities(model.step, joint, mask, path, batch.given, links).float()
+    places = features[:, :, PLACE] / PLACE_SCALE
+    scores = sequence_log_probabilities(model.step, joint, mask, path, batch.given, edges, places).float()
     chosen = torch.logsumexp(scores.masked_fill(~targets, _NEVER), dim=-1)
     pointer = -(chosen * length).sum() / len(rows)
-    total = pointer + 0.3 * unary + 0.3 * by_relevance
+    total = pointer + 0.3 * unary + 0.3 * by_relevance + 0.2 * by_vector
     return Losses(total=total, pointer=pointer.item(), unary=unary.item(), relevance=by_relevance.item())
 
 
@@ -85,39 +87,22 @@ def _pieces_dropped(mask: Tensor, share: float) -> Tensor:
     return mask * (1 - hidden)
 
 
-def _tools(
-    model: SelectorModel, batch: Batch, sources: Sources, step: int, chance: random.Random
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Vectors of the batch's tools: some computed with gradient, the others from memory."""
-    memory = sources.memory
-    right = [at for path in batch.paths for at in path]
-    trained = list(dict.fromkeys(right))
-    others = [at for at in range(len(batch.tools)) if at not in set(trained)]
-    spare = max(0, sources.trained_tools - len(trained))
-    trained += chance.sample(others, min(spare, len(others)))
-    fresh = set(trained)
-    old = [tool for at, tool in enumerate(batch.tools) if at not in fresh]
-    memory.refresh(model.reader, old, step, sources.oldest, chance)
-    numbers = torch.tensor(batch.tools)
-    vectors = memory.vectors[numbers]
-    tokens = memory.tokens[numbers].float()
-    masks = memory.masks[numbers]
-    if trained:
-        texts = [memory.variant(batch.tools[at], chance) for at in trained]
-        new_vectors, new_tokens, new_masks = memory.read(model.reader, texts)
-        places = torch.tensor(trained)
-        vectors = vectors.index_copy(0, places, new_vectors)
-        tokens = tokens.index_copy(0, places, new_tokens)
-        masks = masks.index_copy(0, places, new_masks)
-    return vectors, tokens, masks
-
-
 def _relevance_loss(relevance: Tensor, right: Tensor, candidates: Tensor) -> Tensor:
     """Each right tool against all wrong ones."""
     wrong = relevance.masked_fill((right > 0) | ~candidates, _NEVER)
     against = torch.logsumexp(wrong, dim=1, keepdim=True)
     each = functional.softplus(against - relevance) * right
     return each.sum() / right.sum().clamp(min=1.0)
+
+
+def _vector_loss(cosine: Tensor, batch: Batch) -> Tensor:
+    """Each right tool against the wrong ones of the whole batch, by the vectors alone."""
+    right = batch.right.clamp(max=1.0)
+    scores = cosine.float() * _SHARPNESS
+    against = torch.logsumexp(scores.masked_fill(~batch.wrong, _NEVER), dim=1, keepdim=True)
+    told = torch.tensor([float(not steps) for steps in batch.told])[:, None]
+    each = functional.softplus(against - scores) * right * told
+    return each.sum() / (right * told).sum().clamp(min=1.0)
 
 
 def _short_list(relevance: Tensor, right: Tensor, candidates: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from conductor.policy.parts import WIDTH
 from conductor.policy.selecting_index import KEPT_TOKENS
 from conductor.training.encoder import Bottom
 from conductor.training.parts import Part
-from conductor.training.selector import HIDDEN, RANK, Memory, SelectorModel
+from conductor.training.selector import EDGES, HIDDEN, MOVES, RANK, Memory, SelectorModel
 from conductor.training.selector_reading import FEATURES, FOREIGN, TOKEN
 
 _READ = ("top", "vector", "tokens", "weights")
@@ -103,9 +103,9 @@ def parts_of(model: SelectorModel) -> list[Part]:
     memory = Part(
         name="select_memory",
         module=model.memory,
-        inputs={"top": torch.randn(2, 7, WIDTH)},
+        inputs={"top": torch.randn(2, 7, WIDTH), "mask": mask},
         outputs=("memory",),
-        dynamic={"top": text, "memory": text},
+        dynamic={"top": text, "mask": text, "memory": text},
     )
     feedback = Part(
         name="select_feedback",
@@ -123,8 +123,9 @@ def parts_of(model: SelectorModel) -> list[Part]:
             "tools": torch.randn(2, 5, WIDTH),
             "features": torch.randn(2, 5, FEATURES),
             "mask": ones(2, 5),
-            "links": torch.zeros(2, 5, 5),
+            "edges": torch.zeros(2, 5, 5, EDGES),
             "given": ones(2),
+            "verdicts": torch.zeros(2, 5, dtype=torch.int64),
         },
         outputs=("entries", "unary", "keys", "leaves", "enters", "memory_keys", "memory_values"),
         dynamic={
@@ -133,8 +134,9 @@ def parts_of(model: SelectorModel) -> list[Part]:
             "tools": {0: "lists", 1: "short"},
             "features": {0: "lists", 1: "short"},
             "mask": {0: "lists", 1: "short"},
-            "links": {0: "lists", 1: "short", 2: "short_too"},
+            "edges": {0: "lists", 1: "short", 2: "short_too"},
             "given": {0: "lists"},
+            "verdicts": {0: "lists", 1: "short"},
             "entries": short,
             "unary": short,
             "keys": short,
@@ -161,6 +163,7 @@ def _step(model: SelectorModel, short: dict[int, str], rows: dict[int, str], pat
             "coverage": torch.zeros(3, 7),
             "chosen": torch.zeros(3, 6),
             "linked": torch.zeros(3, 6),
+            "moves": torch.zeros(3, 6, MOVES),
             "given": ones(3),
             "unary": torch.randn(1, 6),
             "keys": torch.randn(1, 6, HIDDEN),
@@ -177,6 +180,7 @@ def _step(model: SelectorModel, short: dict[int, str], rows: dict[int, str], pat
             "coverage": row_axes,
             "chosen": entry_axes,
             "linked": entry_axes,
+            "moves": entry_axes,
             "given": paths,
             "unary": {1: "entries"},
             "keys": {1: "entries"},

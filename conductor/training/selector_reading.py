@@ -8,14 +8,16 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from conductor.policy.parts import WIDTH
+from conductor.policy.selecting import PLACE_SCALE
 from conductor.training.encoder import Top
 
 FOREIGN = 512
 """Length of a multilingual sentence vector."""
 TOKEN = 96
 """Length of a token vector."""
-FEATURES = 4
-"""Relevance itself and what it is made of: cosine, request to tool, tool to request."""
+FEATURES = 6
+"""Relevance itself and what it is made of: cosine, request to tool, tool to request; the best likeness of one of the
+request's tokens; and `PLACE`."""
 _FAR = -1e4
 
 
@@ -86,6 +88,7 @@ class Relevance(nn.Module):
         super().__init__()
         self._maxsim = maxsim
         self.scale = nn.Parameter(torch.tensor([10.0, 4.0, 8.0]))
+        self.sharpness = nn.Parameter(torch.tensor([12.0]))
 
     def forward(
         self,
@@ -108,15 +111,15 @@ class Relevance(nn.Module):
         """
         n, length, _ = tokens.shape
         count, size, _ = tool_tokens.shape
+        tokens = tokens.float()
         cosine = vector @ tools.T
         flat = tool_tokens.reshape(count * size, TOKEN)
         likeness = (tokens.reshape(n * length, TOKEN) @ flat.T).reshape(n, length, count, size)
         to_tool = likeness.amax(dim=3)
         from_tool = likeness.amax(dim=1)
-        asked = (to_tool * weights[:, :, None]).sum(1)
         on = tool_mask.to(likeness.dtype)
         offered = (from_tool * on[None]).sum(2) / on.sum(1).clamp(min=1.0)[None]
-        return self._features(cosine, asked, offered)
+        return self._features(cosine, to_tool, weights, offered)
 
     def of_lists(
         self,
@@ -134,13 +137,28 @@ class Relevance(nn.Module):
         likeness = tokens @ flat.transpose(1, 2)
         to_tool = likeness.reshape(n, -1, count, size).max(dim=3).values.float()
         from_tool = likeness.max(dim=1).values.float().reshape(n, count, size)
-        asked = (to_tool * weights[:, :, None]).sum(1)
         offered = (from_tool * tool_mask).sum(2) / tool_mask.sum(2).clamp(min=1.0)
-        return self._features(cosine, asked, offered)
+        return self._features(cosine, to_tool, weights, offered)
 
-    def _features(self, cosine: Tensor, asked: Tensor, offered: Tensor) -> Tensor:
+    def _features(self, cosine: Tensor, to_tool: Tensor, weights: Tensor, offered: Tensor) -> Tensor:
+        """`to_tool` [n, l, tools]: the likeness of each token of the request to the likest of each tool."""
+        asked = (to_tool * weights[:, :, None]).sum(1)
         parts = torch.stack((cosine, asked, offered), dim=-1)
         if not self._maxsim:
             parts = parts * torch.tensor([1.0, 0.0, 0.0])
         total = (parts * self.scale).sum(-1, keepdim=True)
-        return torch.cat((total, parts), dim=-1)
+        spoken = torch.softmax(self.sharpness * to_tool + weights.clamp(min=1e-9).log()[:, :, None], dim=1)
+        place = (spoken * places_of(weights)[:, :, None]).sum(1) * PLACE_SCALE
+        peak = (to_tool - 1e4 * (weights <= 0)[:, :, None]).amax(1)
+        return torch.cat((total, parts, torch.stack((peak, place), dim=-1)), dim=-1)
+
+
+def places_of(mask: Tensor) -> Tensor:
+    """[n, l]: where in its text each row stands, 0 for the first and 1 for the last.
+
+    Args:
+        mask: [n, l], above 0 where there is a row; all of a text's rows come first.
+    """
+    last = (mask > 0).sum(1, keepdim=True) - 1
+    at = torch.arange(mask.shape[1])[None, :]
+    return (at / last.clamp(min=1)).clamp(max=1.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conductor.policy.cards import ToolCard
 from conductor.policy.multilingual import reads_english
+from conductor.policy.selecting_flows import FieldWords
 from conductor.policy.selecting_index import tool_text, words_of
 from conductor.training import synthesis
 from conductor.training.datasets import read_bfcl, read_nestools, read_sealtools, read_ultratool, ultratool_links
@@ -46,6 +47,7 @@ class Catalogue:
     cards: list[ToolCard] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     links: set[tuple[int, int]] = field(default_factory=set)
+    _fields: dict[int, FieldWords] = field(default_factory=dict)
 
     def add(self, cards: Sequence[ToolCard]) -> tuple[int, ...]:
         """Numbers of `cards`."""
@@ -56,6 +58,12 @@ class Catalogue:
                 self.cards.append(card)
             found.append(number)
         return tuple(found)
+
+    def fields(self, number: int) -> FieldWords:
+        """The words of what a tool takes and returns."""
+        if number not in self._fields:
+            self._fields[number] = FieldWords.of(self.cards[number])
+        return self._fields[number]
 
     def texts(self, number: int) -> tuple[str, str, str]:
         """The text of a tool, whole, without its description, and without its name."""
@@ -75,7 +83,7 @@ class Mixture:
     """Two real requests in one."""
     written: float = 0.25
     """Written rows over the same registry."""
-    nothing: float = 0.04
+    nothing: float = 0.07
     """Requests that no candidate can serve."""
     balanced: float = 0.25
     """How much seldom sets are preferred: a row weighs (rows of its set) to the power of minus this."""
@@ -92,7 +100,7 @@ class Samples:
         catalogue: Catalogue,
         *,
         mixture: Mixture,
-        parts: Sequence[str],
+        parts: Sequence[str] = ("train",),
         folder: Path = FOLDER,
     ) -> None:
         """Read the data.
@@ -254,13 +262,13 @@ class Samples:
 
     def _draw_own(self, chance: random.Random) -> Sample:
         share = chance.random()
-        if share < 0.10:
+        if share < 0.11:
             return self._again(chance)
-        if share < 0.18:
+        if share < 0.20:
             return self._several(chance)
         name = chance.choices(list(self._groups), [_WEIGHTS.get(name, 1.0) for name in self._groups])[0]
         sample = self._few(chance.choice(self._groups[name]), chance)
-        if chance.random() < 0.04:
+        if chance.random() < 0.08:
             near = {tool for step in sample.path for tool in self.near(step)[:15]} | set(sample.path)
             left = tuple(tool for tool in sample.candidates if tool not in near)
             left += tuple(chance.sample(self._registry, 3))

@@ -23,11 +23,11 @@ from conductor.training.encoder import Bottom
 from conductor.training.feedback import FeedbackSamples
 from conductor.training.rounding import round_weights
 from conductor.training.selector import SelectorModel
-from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolMemory, batch_of
+from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolTexts, batch_of
 from conductor.training.selector_checkpoints import read_tensors, restore_run, run_tensors, write_tensors
 from conductor.training.selector_loss import Losses, Sources, losses_of
 from conductor.training.selector_marks import Marks
-from conductor.training.selector_samples import Catalogue, Mixture, Samples
+from conductor.training.selector_samples import Catalogue, Mixture, Sample, Samples
 from conductor.training.written import FOLDER
 
 _MARKED = 80
@@ -47,14 +47,11 @@ class Stage:
     """Shares of "shared", "own", "single", "foreign" and "feedback" batches."""
 
 
-_GRAPHS = {"shared": 0.62, "own": 0.27, "foreign": 0.11}
-_FEEDBACK = {"shared": 0.48, "own": 0.26, "foreign": 0.14, "feedback": 0.12}
 STAGES = (
     Stage(name="single tools", share=0.05, kinds={"single": 1.0}),
-    Stage(name="chains", share=0.40, kinds={"shared": 0.75, "own": 0.17, "foreign": 0.08}),
-    Stage(name="graphs", share=0.2, kinds=_GRAPHS),
-    Stage(name="feedback", share=0.15, kinds=_FEEDBACK),
-    Stage(name="all parts", share=0.20, kinds=_FEEDBACK),
+    Stage(name="chains", share=0.40, kinds={"shared": 0.60, "own": 0.28, "foreign": 0.12}),
+    Stage(name="graphs", share=0.25, kinds={"shared": 0.46, "own": 0.40, "foreign": 0.14}),
+    Stage(name="feedback", share=0.30, kinds={"shared": 0.42, "own": 0.35, "foreign": 0.12, "feedback": 0.11}),
 )
 
 
@@ -67,8 +64,10 @@ class Config:
     """Updates in all; the learning rates fall linearly to nothing at the last."""
     batch: int = 32
     """Requests of a batch over the shared registry."""
-    own_batch: int = 16
-    """Requests of a batch in which each brings its own tools."""
+    own_batch: int = 24
+    """Most requests of a batch in which each brings its own tools."""
+    own_tools: int = 160
+    """About how many tools such a batch has in all; they decide what it costs."""
     encoder_rate: float = 1.2e-4
     head_rate: float = 1e-3
     warmup: int = 80
@@ -82,18 +81,12 @@ class Config:
     """Of the joint block."""
     links_shown: float = 0.5
     """Share of the samples that see the links."""
-    foreign: float = 0.10
+    foreign: float = 0.15
     """Share of the batches that are read through sentence vectors instead of word pieces."""
-    trained_tools: int = 60
-    """Tools of a batch that are computed with gradient."""
-    oldest: int = 8
-    """How old, in steps, the vectors of the other tools may be."""
     pieces_dropped: float = 0.08
     """Share of the word pieces of a request that are hidden in training."""
     written: bool = True
     """Use the rows that were written for Podium."""
-    last_parts: tuple[str, ...] = ("select", "select_disjoint")
-    """Parts of the split that are trained on besides "train" in the last stage: choices have been made by then."""
     mixture: Mixture = field(default_factory=Mixture)
     maxsim: bool = True
     """Compare the tokens of request and tool, too."""
@@ -144,34 +137,28 @@ def train(
     states = States(Bottom(), tokens)
     catalogue = Catalogue()
     folder = written if config.written else out / "nothing written"
-    first, last_stage = (
-        Samples(data, catalogue, mixture=config.mixture, parts=parts, folder=folder)
-        for parts in (("train",), ("train", *config.last_parts))
-    )
-    first.feedback = FeedbackSamples(first, data, folder=folder).draw
-    whole = ("train", *config.last_parts)
-    last_stage.feedback = FeedbackSamples(last_stage, data, parts=whole, folder=folder).draw
-    first.near = last_stage.near = Nearness(catalogue, states, out / "nearness.safetensors")
+    samples = Samples(data, catalogue, mixture=config.mixture, folder=folder)
+    samples.feedback = FeedbackSamples(samples, data, folder=folder).draw
+    nearness = Nearness(catalogue, states, out / "nearness.safetensors")
+    samples.near = nearness
     sources = Sources(
         states=states,
-        memory=ToolMemory(catalogue, states),
+        texts=ToolTexts(catalogue, states),
         foreigners=Foreigners(),
-        trained_tools=config.trained_tools,
-        oldest=config.oldest,
         pieces_dropped=config.pieces_dropped,
     )
     marks = Marks(data, tokens, folder=folder, most=_MARKED)
-    log = Log(out, first.sizes)
+    log = Log(out, samples.sizes)
     ends = _ends(config.steps)
     saved = began = time.monotonic()
 
-    for kind, batch in batches(config, (first, last_stage), step):
+    for kind, batch in batches(config, samples, nearness, step):
         model.train()
         chance = random.Random(f"{config.seed} step {step}")  # noqa: S311 - samples
         _set_rates(optimiser, step, config)
         foreign = kind == "foreign" or chance.random() < config.foreign
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            losses = losses_of(model, batch, sources, step, chance, foreign=foreign)
+            losses = losses_of(model, batch, sources, chance, foreign=foreign)
         optimiser.zero_grad(set_to_none=True)
         losses.total.backward()  # type: ignore[no-untyped-call]  # torch does not say
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
@@ -201,22 +188,28 @@ def as_shipped(average: Mapping[str, torch.Tensor], config: Config) -> SelectorM
     return model.eval()
 
 
-def batches(config: Config, sources: tuple[Samples, Samples], start: int) -> Iterator[tuple[str, Batch]]:
+def batches(config: Config, samples: Samples, nearness: Nearness, start: int) -> Iterator[tuple[str, Batch]]:
     """The batches of the steps from `start` on; a step's batch depends on the seed and the step alone."""
     for block in range(start // _BLOCK, -(-config.steps // _BLOCK)):
         chance = random.Random(f"{config.seed} block {block}")  # noqa: S311 - samples
         stage = _stage(block * _BLOCK, config.steps)
         kinds = stage.kinds
-        samples = sources[stage is STAGES[-1]]
         kind = chance.choices(list(kinds), list(kinds.values()))[0]
-        size = config.batch if kind in ("shared", "foreign") else config.own_batch
-        drawn = [samples.draw(kind, chance) for _ in range(size * _BLOCK)]
+        drawn: list[Sample] = []
+        tools: set[int] = set()
+        most = (config.batch if kind == "shared" else config.own_batch) * _BLOCK
+        while len(drawn) < most and (kind == "shared" or len(tools) < config.own_tools * _BLOCK):
+            drawn.append(samples.draw(kind, chance))
+            tools.update(drawn[-1].candidates)
         drawn.sort(key=lambda sample: len(sample.request))
-        cuts = [drawn[at : at + size] for at in range(0, len(drawn), size)]
+        cuts = [drawn[at * len(drawn) // _BLOCK : (at + 1) * len(drawn) // _BLOCK] for at in range(_BLOCK)]
         chance.shuffle(cuts)
         for at, cut in enumerate(cuts):
             if start <= block * _BLOCK + at < config.steps:
-                yield kind, batch_of(cut, samples.catalogue, chance, links_shown=config.links_shown)
+                batch = batch_of(
+                    cut, samples.catalogue, chance, links_shown=config.links_shown, alike=nearness.alike
+                )
+                yield kind, batch
 
 
 def _stage(step: int, steps: int) -> Stage:
