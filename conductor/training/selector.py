@@ -143,7 +143,7 @@ class Joint(nn.Module):
             tools: vectors [n, k, WIDTH].
             features: of relevance [n, k, FEATURES].
             mask: [n, k], 1 where there is a tool.
-            edges: [n, k, k, EDGES], of the first tool to the second: 1 where an allowed link is known, then `flows`.
+            edges: [n, k, k, EDGES], of the first tool to the second: 1 for an allowed link, then `flows`.
             given: [n], 1 where links are known at all.
             verdicts: [n, k], int64: 0, or 1 + the number of the verdict where an earlier plan had this tool.
 
@@ -311,8 +311,8 @@ def sequence_log_probabilities(
     found = []
     for at in range(path.shape[1] + 1):
         scores, state, coverage = step(
-            state, previous, left, coverage, chosen, linked, moves(flow, places - place), known, unary, keys, enters,
-            memory_keys, memory_values, memory_mask,
+            state, previous, left, coverage, chosen, linked, moves(flow, places - place), known, unary, keys,
+            enters, memory_keys, memory_values, memory_mask,
         )  # fmt: skip
         found.append(scores)
         if at < path.shape[1]:
@@ -332,8 +332,8 @@ def moves(flow: Tensor, ahead: Tensor) -> Tensor:
     """[b, k+1, MOVES] of what is known of going on to each entry.
 
     Args:
-        flow: [b, k+1, 3]: how well the last tool, and the best of all chosen ones, feeds the entry, and how well the
-            entry feeds the best of them.
+        flow: [b, k+1, 3]: how well the last tool, and the best of all chosen ones, feeds the entry, and how well
+            the entry feeds the best of them.
         ahead: [b, k+1]: how much later than the last tool the request speaks of the entry.
     """
     return torch.cat((flow, torch.stack((ahead, ahead.abs(), (-ahead).clamp(min=0.0)), dim=-1)), dim=-1)

@@ -16,8 +16,8 @@ FOREIGN = 512
 TOKEN = 96
 """Length of a token vector."""
 FEATURES = 6
-"""Relevance itself and what it is made of: cosine, request to tool, tool to request; the best likeness of one of the
-request's tokens; and `PLACE`."""
+"""Relevance itself and what it is made of: cosine, request to tool, tool to request; the best likeness of one of
+the request's tokens; and `PLACE`."""
 _FAR = -1e4
 
 

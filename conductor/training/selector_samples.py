@@ -19,6 +19,8 @@ from conductor.training.written import FOLDER, read_written
 
 _POOL = 4000
 """How many synthetic requests of a sort there are: their states are kept, so each serves several times."""
+_ORGANISATION = range(12, 40)
+"""How many agents an organisation has."""
 _FEW = 14
 """Candidates beside the right ones, where there are thousands."""
 
@@ -178,7 +180,7 @@ class Samples:
         if kind == "shared":
             return self._thinned(self._draw_shared(chance), chance)
         if kind == "foreign" and self._foreign:
-            return chance.choice(self._foreign)
+            return self._few(chance.choice(self._foreign), chance)
         if kind == "single":
             return self._draw_single(chance)
         if kind == "feedback" and self.feedback is not None:
@@ -326,6 +328,13 @@ class Samples:
             near = {tool for step in sample.path for tool in self.near(step)[:4]}
             more = [tool for tool in more if tool not in near]
             return replace(sample, candidates=tuple(dict.fromkeys([*sample.candidates, *more])))
+        if len(sample.candidates) in _ORGANISATION and chance.random() < 0.3:
+            # A server has agents of several packs side by side.
+            other = chance.choice(self._groups["written/agents"]) if "written/agents" in self._groups else sample
+            near = {tool for step in sample.path for tool in self.near(step)[:8]}
+            more = [tool for tool in other.candidates if tool not in near]
+            more = chance.sample(more, min(len(more), chance.randint(4, 24))) if sample.path else []
+            sample = replace(sample, candidates=tuple(dict.fromkeys([*sample.candidates, *more])))
         return self._thinned(sample, chance)
 
     def catalogue_of(self, sample: Sample) -> set[int]:
@@ -360,6 +369,7 @@ _WEIGHTS = {
     "bfcl": 2.0,
     "written/nested": 4.0,
     "written/packs": 1.5,
+    "written/agents": 7.0,
     "written/calls": 1.5,
 }
 

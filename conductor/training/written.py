@@ -1,9 +1,9 @@
 """Reader of the training requests that were written for Podium, `conductor/training/written/*.jsonl`.
 
 A row is `{"id", "request", "steps"[, "registry", "tools", "cards", "others"]}`. `cards` are whole descriptions.
-`tools` are names out of `registry`, a public data set (ultratool, nestools, sealtools, bfcl) or the agents of the
-packs (packs), all of them where absent; without a registry they are whole descriptions too. `others` are names by
-data set of tools that stand beside them.
+`tools` are names out of `registry`: a public data set (ultratool, nestools, sealtools, bfcl), the agents of the
+packs (packs) or those of an invented organisation (agents/NAME); all of them where absent. Without a registry they
+are whole descriptions too. `others` are names by data set of tools that stand beside them.
 """
 
 import json
@@ -27,6 +27,8 @@ from conductor.training.examples import Example
 FOLDER = Path(__file__).parent / "written"
 PACK_CARDS = FOLDER / "packs_cards.json"
 """Cards of the packs' agents, as `python -m bench.pack_examples` found them."""
+AGENT_CARDS = FOLDER / "agents_cards.json"
+"""Cards of the agents of invented organisations, by organisation."""
 _READERS = {"ultratool": read_ultratool, "nestools": read_nestools, "sealtools": read_sealtools, "bfcl": read_bfcl}
 
 
@@ -80,6 +82,10 @@ def registry_cards(registry: str, data: Path) -> tuple[Mapping[str, ToolCard], t
     """Cards of a data set by name, the first of each name, and all of them as one tuple that examples share."""
     if registry == "packs":
         agents = tuple(map(ToolCard.from_json, json.loads(PACK_CARDS.read_text(encoding="utf-8"))))
+        return {card.name: card for card in agents}, agents
+    if registry.startswith("agents/"):
+        organisations = json.loads(AGENT_CARDS.read_text(encoding="utf-8"))
+        agents = tuple(map(ToolCard.from_json, organisations[registry.removeprefix("agents/")]))
         return {card.name: card for card in agents}, agents
     cards: dict[str, ToolCard] = {}
     seen: set[int] = set()

@@ -66,7 +66,8 @@ def _entries(width: int) -> Entries:
     return Entries(
         joint=joint,
         memory_mask=np.ones((1, 3), dtype=np.float32),
-        edges=np.zeros((width, width), dtype=np.float32),
+        edges=np.zeros((width, width, 3), dtype=np.float32),
+        places=np.zeros(width, dtype=np.float32),
         links_given=False,
     )
 

@@ -1,8 +1,12 @@
 """A tiny folder of planning data in the neutral form, for tests of training."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 _TOOLS = (
     ("search_train", "Finds trains"),
@@ -64,3 +68,8 @@ def _write(
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if registry is not None:
         (folder / "tools.json").write_text(json.dumps(registry))
+
+
+def none_alike(first: Sequence[int], second: Sequence[int]) -> NDArray[np.bool_]:
+    """No tool reads like another; see `conductor.training.selector_batches.Nearness.alike`."""
+    return np.zeros((len(first), len(second)), dtype=np.bool_)

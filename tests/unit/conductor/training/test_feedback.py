@@ -17,6 +17,7 @@ from conductor.training.selector import Memory
 from conductor.training.selector_batches import batch_of
 from conductor.training.selector_samples import Catalogue, Mixture, Samples
 from conductor.training.splits import part_of
+from tests.unit.conductor.training.planning_data import none_alike
 
 ROW: dict[str, Any] = {
     "id": "task-1",
@@ -75,7 +76,7 @@ def test_what_was_told_stands_behind_the_request_in_the_memory() -> None:
     torch.manual_seed(5)
     memory = Memory()
     tools = torch.randn(4, WIDTH)
-    rows, mask = memory(torch.randn(2, 3, WIDTH)), torch.ones(2, 3, dtype=torch.int64)
+    rows, mask = memory(torch.randn(2, 3, WIDTH), torch.ones(2, 3)), torch.ones(2, 3, dtype=torch.int64)
     told = (((1, VERDICTS.index("ok")), (2, VERDICTS.index("failed"))), ())
     found, on = with_told(memory, rows, mask, tools, told)
     assert found.shape[1] == 5
@@ -185,7 +186,7 @@ def test_a_batch_says_what_was_told_of_its_tools(tmp_path: Path) -> None:
     source = FeedbackSamples(samples, data, folder=nothing)
     chance = random.Random(4)
     drawn = [sample for sample in (source.draw(chance) for _ in range(20)) if sample.feedback][:4]
-    batch = batch_of(drawn, catalogue, chance, links_shown=0.5)
+    batch = batch_of(drawn, catalogue, chance, links_shown=0.5, alike=none_alike)
     assert [len(told) for told in batch.told] == [len(sample.feedback) for sample in drawn]
     for told, sample in zip(batch.told, drawn, strict=True):
         assert [batch.tools[place] for place, _ in told] == [tool for tool, _ in sample.feedback]

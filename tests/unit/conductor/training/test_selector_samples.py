@@ -13,7 +13,7 @@ from conductor.training.examples import Example, GoldStep
 from conductor.training.selector_batches import batch_of
 from conductor.training.selector_samples import Catalogue, Mixture, Sample, Samples
 from conductor.training.splits import part_of
-from tests.unit.conductor.training.planning_data import write_planning_data
+from tests.unit.conductor.training.planning_data import none_alike, write_planning_data
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +152,12 @@ def test_any_order_that_the_needs_allow_is_right() -> None:
     catalogue = Catalogue()
     numbers = catalogue.add([ToolCard(name=name) for name in "abc"])
     sample = Sample(request="r", candidates=numbers, path=numbers, waits=((), (), (0,)))
-    batch = batch_of([sample], catalogue, random.Random(1), links_shown=0.0)
+    batch = batch_of([sample], catalogue, random.Random(1), links_shown=0.0, alike=none_alike)
     place = {tool: at for at, tool in enumerate(batch.tools)}
     assert batch.ready[0][0] == {place[numbers[0]], place[numbers[1]]}
-    orders = {batch_of([sample], catalogue, random.Random(seed), links_shown=0.0).paths[0] for seed in range(60)}
+    orders = {
+        batch_of([sample], catalogue, random.Random(seed), links_shown=0.0, alike=none_alike).paths[0]
+        for seed in range(60)
+    }
     assert len(orders) > 1
     assert all(order.index(place[numbers[0]]) < order.index(place[numbers[2]]) for order in orders)
