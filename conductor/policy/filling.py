@@ -39,7 +39,7 @@ class Filler:
         return index
 
     def fill(self, reading: Reading, steps: Sequence[ToolCard], index: FieldIndex) -> tuple[FilledStep, ...]:
-        """The arguments of `steps` in their order; a reference is always to an earlier step.
+        """The arguments of `steps` in their order; references go to earlier and to later steps, never in a circle.
 
         Args:
             reading: The request.
@@ -55,5 +55,5 @@ class Filler:
         spans = reading.tokens.spans[0]
         inputs = joint_inputs(reading.request, spans, reading.states, tools)
         found = self._parts.run(JOINT, {name: value[None] for name, value in inputs.arrays.items()})
-        scores = Scores(**{name: found[name][0] for name in ("kind", "pointers", "option", "reference")})
+        scores = Scores(**{name: found[name][0] for name in ("kind", "pointers", "option", "reference", "span")})
         return decode(reading.request, spans, inputs.items, scores, len(steps))

@@ -1,6 +1,6 @@
 """From the scores of the joint pass to arguments: the likeliest way in which each gets a valid value."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,7 @@ class Scores:
     pointers: Floats
     option: Floats
     reference: Floats
+    span: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,16 +102,23 @@ def decode(
     found: list[dict[tuple[str, ...], Filled]] = [{} for _ in range(steps)]
     used: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
     rows = [row for row, item in enumerate(items) if item.input is not None]
+    # Of each step those that cannot run before it: what it refers to must not be among them.
+    needed_by: list[set[int]] = [{step} for step in range(steps)]
     # The surest first, so that a piece of the request goes to the argument that it fits best.
-    for row in sorted(rows, key=lambda row: -_peak(kinds[row], scores.pointers[row])):
+    for row in sorted(rows, key=lambda row: -_peak(kinds[row], scores.pointers[row], scores.reference[row])):
         field, step = items[row].input, items[row].step
         if field is None:
             continue
-        filled = _argument(text, field, items, row, kinds[row], scores, used[step])
-        if filled is not None:
-            found[step][field.path] = filled
-            if filled.span is not None:
-                used[step].append(filled.span)
+        filled = _argument(text, field, items, row, kinds[row], scores, used[step], needed_by[step])
+        if filled is None:
+            continue
+        found[step][field.path] = filled
+        if filled.span is not None:
+            used[step].append(filled.span)
+        if isinstance(filled.argument, StepRef):
+            for needing in needed_by:
+                if filled.argument.step in needing:
+                    needing |= needed_by[step]
     _told_apart(text, items, rows, kinds, scores, found)
     return tuple(FilledStep(arguments=_assembled(arguments)) for arguments in found)
 
@@ -142,7 +150,8 @@ def _told_apart(
                 continue
             held = [found[earlier].get(field.path) for earlier in same]
             barred = [filled.span for filled in held if filled is not None and filled.span is not None]
-            other = _argument(text, field, items, row, kinds[row], scores, barred * _BARRED)
+            everything = set(range(len(found)))
+            other = _argument(text, field, items, row, kinds[row], scores, barred * _BARRED, everything)
             if other is None or any(filled and filled.argument == other.argument for filled in held):
                 continue
             if other.confidence / max(before.confidence, 1e-9) > best:
@@ -155,8 +164,10 @@ def _values(arguments: Mapping[tuple[str, ...], Filled]) -> dict[tuple[str, ...]
     return {path: filled.argument for path, filled in arguments.items()}
 
 
-def _peak(kinds: Floats, pointers: Floats) -> float:
-    """How sure the model is of where a value stands; what stands nowhere comes last."""
+def _peak(kinds: Floats, pointers: Floats, reference: Floats) -> float:
+    """How sure the model is of where a value stands; then of which result it is; what stands nowhere comes last."""
+    if int(np.argmax(kinds)) == REFERENCE:
+        return float(kinds[REFERENCE] * _softmax(reference[None])[0].max())
     if int(np.argmax(kinds)) not in (SPAN, FORM):
         return -1.0
     return float(_log_softmax(pointers[START]).max() + _log_softmax(pointers[END]).max()) * 0.5 + 10.0
@@ -170,12 +181,15 @@ def _argument(
     kinds: Floats,
     scores: Scores,
     used: Sequence[tuple[int, int]],
+    needing: Set[int],
 ) -> Filled | None:
     best, found = max(float(kinds[ABSENT]), DOUBTFUL * float(kinds[UNKNOWN])), None
     for kind in np.argsort(-kinds):
         if kinds[kind] <= best:
             break
-        outcome = None if kind in (ABSENT, UNKNOWN) else _way(int(kind), text, field, items, row, scores, used)
+        if kind in (ABSENT, UNKNOWN):
+            continue
+        outcome = _way(int(kind), text, field, items, row, scores, used, needing)
         if outcome is None:
             continue
         value, probability, span = outcome
@@ -195,24 +209,26 @@ def _way(
     row: int,
     scores: Scores,
     used: Sequence[tuple[int, int]],
+    needing: Set[int],
 ) -> _Outcome | None:
     if kind in (SPAN, FORM):
-        return _from_span(text, field, scores.pointers[row], used, literal=kind == SPAN)
+        return _from_span(text, field, scores.pointers[row], scores.span, used, literal=kind == SPAN)
     if kind == LIST:
         return _from_list(text, field, scores.pointers[row])
     if kind == OPTION:
         return _from_options(field, scores.option[row])
     if kind == REFERENCE:
-        return _from_results(items, row, scores.reference[row])
+        return _from_results(items, scores.reference[row], needing)
     return (kind == TRUE, 1.0, None) if field.type in ("boolean", "any") else None
 
 
 def _from_span(
-    text: _Text, field: InputField, pointers: Floats, used: Sequence[tuple[int, int]], *, literal: bool
+    text: _Text, field: InputField, pointers: Floats, span: Floats, used: Sequence[tuple[int, int]], *, literal: bool
 ) -> _Outcome | None:
+    together = _together(pointers, span)
     if field.type in ("integer", "number"):
-        return _from_number(text, field, pointers, used, literal=literal)
-    for first, last, probability in _spans(text, pointers, used):
+        return _from_number(text, field, together, used, literal=literal)
+    for first, last, probability in _spans(text, together, used):
         start, end = text.spans[first][0], text.spans[last][1]
         piece = text.request[start:end]
         value = as_it_stands(piece, field) if literal else in_form(piece, field, text.request)
@@ -222,16 +238,15 @@ def _from_span(
 
 
 def _from_number(
-    text: _Text, field: InputField, pointers: Floats, used: Sequence[tuple[int, int]], *, literal: bool
+    text: _Text, field: InputField, scores: Floats, used: Sequence[tuple[int, int]], *, literal: bool
 ) -> _Outcome | None:
     """The likeliest number whose value the schema takes; the probabilities of all numbers add up to one."""
     if not text.numbers:
         return None
-    starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
     taken = [
         REUSED * sum(item.start < end and start < item.end for start, end in used) for item, _, _ in text.numbers
     ]
-    together = [starts[first] + ends[last] for _, first, last in text.numbers]
+    together = [scores[first, last] for _, first, last in text.numbers]
     shares = _softmax(np.array([together]) + np.array([taken]))[0]
     for index in np.argsort(-shares)[:_TRIED]:
         mention = text.numbers[index][0]
@@ -241,10 +256,17 @@ def _from_number(
     return None
 
 
-def _spans(text: _Text, pointers: Floats, used: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, float]]:
-    starts, ends = _log_softmax(pointers[START]), _log_softmax(pointers[END])
-    length = len(starts)
-    together = (starts + text.begins)[:, None] + (ends + text.ends)[None, :]
+def _together(pointers: Floats, span: Floats) -> Floats:
+    """[pieces, pieces]: log-probability that the value begins at the first and ends at the second."""
+    ends = pointers[END][None, :] + span
+    ends = ends - ends.max(axis=1, keepdims=True)
+    found: Floats = _log_softmax(pointers[START])[:, None] + ends - np.log(np.exp(ends).sum(axis=1, keepdims=True))
+    return found
+
+
+def _spans(text: _Text, scores: Floats, used: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, float]]:
+    length = len(scores)
+    together = scores + text.begins[:, None] + text.ends[None, :]
     offset = np.arange(length)[None, :] - np.arange(length)[:, None]
     together = np.where((offset >= 0) & (offset < _LONGEST_SPAN), together + LONGER * offset, -np.inf)
     for start, end in used:
@@ -295,10 +317,8 @@ def _from_options(field: InputField, scores: Floats) -> _Outcome | None:
     return ([value] if field.type == "array" else value), float(shares[best]), None
 
 
-def _from_results(items: Sequence[Item], row: int, scores: Floats) -> _Outcome | None:
-    allowed = [
-        index for index, item in enumerate(items) if item.output is not None and item.step < items[row].step
-    ]
+def _from_results(items: Sequence[Item], scores: Floats, needing: Set[int]) -> _Outcome | None:
+    allowed = [index for index, item in enumerate(items) if item.output is not None and item.step not in needing]
     if not allowed:
         return None
     shares = _softmax(scores[None, allowed])[0]

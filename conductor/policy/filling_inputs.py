@@ -190,7 +190,7 @@ def _option_features(request: str, items: Sequence[Item], most: int) -> Floats:
 
 
 def _pair_features(items: Sequence[Item]) -> Floats:
-    """[items, items, PAIR_FEATURES]: how an argument (row) and a result of an earlier step (column) look alike."""
+    """[items, items, PAIR_FEATURES]: how an argument (row) and a result of another step (column) look alike."""
     features = np.zeros((len(items), len(items), PAIR_FEATURES), dtype=np.float32)
     outputs = [(index, item, item.output) for index, item in enumerate(items) if item.output is not None]
     if not outputs:

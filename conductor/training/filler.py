@@ -17,6 +17,9 @@ from conductor.policy.parts import WIDTH
 from conductor.training.encoder import Top
 
 _HEAD = 128
+_SPAN = 48
+_LONG = 16
+"""Pieces beyond which all spans are alike."""
 
 
 class FillTool(nn.Module):
@@ -59,6 +62,9 @@ class FillJoint(nn.Module):
         self.option_features = nn.Linear(OPTION_FEATURES, 1)
         self.reference_inputs = nn.Linear(WIDTH, _HEAD)
         self.reference_outputs = nn.Linear(WIDTH, _HEAD)
+        self.span_begins = nn.Linear(WIDTH, _SPAN)
+        self.span_ends = nn.Linear(WIDTH, _SPAN)
+        self.span_length = nn.Parameter(torch.zeros(_LONG + 1))
         self.reference_features = nn.Sequential(nn.Linear(PAIR_FEATURES, 32), nn.GELU(), nn.Linear(32, 1))
 
     def forward(
@@ -79,7 +85,9 @@ class FillJoint(nn.Module):
 
         Returns:
             kind [batch, items, KINDS]; pointers [batch, items, 4, pieces] (start, end, first piece of an item of
-            a list, inside of a list); option [batch, items, options]; reference [batch, items, items].
+            a list, inside of a list); option [batch, items, options]; reference [batch, items, items]; span
+            [batch, pieces, pieces]: how well a value that begins at the first ends at the second, whatever asks
+            for it; added to the pointer to the end.
         """
         length = states.shape[1]
         offered = self.item_norm(self.item(items)) + self.item_kind(item_kind) + self.item_step(item_step)
@@ -107,6 +115,11 @@ class FillJoint(nn.Module):
         asking, giving = self.reference_inputs(things), self.reference_outputs(things)
         reference = torch.matmul(asking, giving.transpose(1, 2)) / _HEAD**0.5
         reference = reference + self.reference_features(pairs)[..., 0]
-        earlier = pairs[..., 0] * (1.0 - pairs[..., 1])
-        reference = reference + (1.0 - earlier) * -1e4
-        return kind, pointers, option, reference
+        reference = reference + (1.0 - pairs[..., 0]) * -1e4
+
+        begins, ends = self.span_begins(words), self.span_ends(words)
+        ahead = torch.arange(length)[None, :] - torch.arange(length)[:, None]
+        span = torch.matmul(begins, ends.transpose(1, 2)) / _SPAN**0.5
+        span = span + self.span_length[ahead.clamp(0, _LONG)][None]
+        span = span + ((ahead < 0).to(span.dtype) * -1e4)[None] + blocked[:, 0]
+        return kind, pointers, option, reference, span

@@ -10,11 +10,19 @@ import numpy as np
 from conductor.training.datasets import read_bfcl, read_nestools, read_sealtools
 from conductor.training.examples import Example
 from conductor.training.filler_labels import Labelled, labelled
-from conductor.training.filler_variation import Values, joined_requests, parallel_calls, with_other_values
+from conductor.training.filler_variation import (
+    Values,
+    joined_requests,
+    parallel_calls,
+    shuffled,
+    with_a_stranger,
+    with_other_values,
+    without_a_step,
+)
 from conductor.training.splits import Part, members, part_of
 from conductor.training.written import FOLDER, read_written
 
-WRITTEN = ("calls", "nested")
+WRITTEN = ("calls", "nested", "agents")
 """Files of `written/` whose requests have arguments that the filler gives."""
 
 
@@ -67,6 +75,12 @@ class Mix:
     """Single calls that become two or three calls of the same tool."""
     joined: float
     """Requests that another one is appended to."""
+    shuffled: float
+    """Several calls that are handed over in another order than that of the plan."""
+    forgotten: float
+    """Three or more calls of which one is left out."""
+    strangers: float
+    """Several calls among which there is one that does not belong there."""
 
 
 class Draw:
@@ -106,7 +120,21 @@ class Draw:
             other = self._drawn(hardness, rng)
             if len(drawn.request) + len(other.request) < 700:
                 drawn = joined_requests(drawn, other, rng)
+        if len(drawn.steps) > 1:
+            return self._as_selected(drawn, hardness, rng)
         return drawn
+
+    def _as_selected(self, drawn: Labelled, hardness: float, rng: np.random.Generator) -> Labelled:
+        """The calls as a selection might hand them over: in another order, one too few, one too many."""
+        mix = self._mix
+        if len(drawn.steps) > 2 and rng.random() < mix.forgotten:
+            drawn = without_a_step(drawn, rng)
+        if rng.random() < mix.strangers:
+            steps = self._drawn(hardness, rng).steps
+            card = steps[int(rng.integers(len(steps)))].card
+            if all(card.key != step.card.key for step in drawn.steps):
+                drawn = with_a_stranger(drawn, card, rng)
+        return shuffled(drawn, rng) if rng.random() < mix.shuffled else drawn
 
     def _drawn(self, hardness: float, rng: np.random.Generator) -> Labelled:
         name = self._names[int(rng.choice(len(self._names), p=self._weights))]

@@ -189,7 +189,7 @@ class _Words:
 
 def _label(wanted: InputField, gold: _Gold, words: _Words, number: int) -> FieldLabel:
     if gold.reference is not None:
-        fits = gold.reference[0] < number
+        fits = gold.reference[0] != number
         return FieldLabel(reference=gold.reference) if fits else FieldLabel(kinds=frozenset({UNKNOWN}))
     # An object with known fields is filled field by field, unless another step returns it whole.
     kinds = {ABSENT} if gold.absent or (wanted.type == "object" and "properties" in wanted.schema) else set()

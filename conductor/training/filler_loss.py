@@ -19,13 +19,12 @@ def filler_loss(outputs: tuple[Tensor, ...], targets: Mapping[str, Tensor], mask
         targets: As `filler_batches` builds them.
         mask: [batch, pieces], 1 where there is a piece.
     """
-    kind, pointers, option, reference = (value.float() for value in outputs)
+    kind, pointers, option, reference, span = (value.float() for value in outputs)
     kinds = functional.log_softmax(kind, dim=-1)
     starts = functional.log_softmax(pointers[:, :, START], dim=-1)
-    ends = functional.log_softmax(pointers[:, :, END], dim=-1)
     spans = targets["spans"]
     way = torch.gather(kinds, 2, spans[..., 0])
-    way = way + torch.gather(starts, 2, spans[..., 1]) + torch.gather(ends, 2, spans[..., 2])
+    way = way + torch.gather(starts, 2, spans[..., 1]) + _ends(pointers[:, :, END], span, spans)
     way = way.masked_fill(spans[..., 0] == 0, _NEVER)
     options = functional.log_softmax(option, dim=-1) + kinds[..., OPTION, None]
     references = functional.log_softmax(reference, dim=-1) + kinds[..., REFERENCE, None]
@@ -44,6 +43,21 @@ def filler_loss(outputs: tuple[Tensor, ...], targets: Mapping[str, Tensor], mask
 
 
 _NEVER = -1e4
+
+
+def _ends(pointer: Tensor, span: Tensor, spans: Tensor) -> Tensor:
+    """[batch, items, spans]: log-probability of each span's end, given where it begins.
+
+    Args:
+        pointer: To the end [batch, items, pieces].
+        span: [batch, pieces, pieces].
+        spans: [batch, items, spans, 3], kind, first and last piece.
+    """
+    batch, items, count, _ = spans.shape
+    rows = spans[..., 1].reshape(batch, items * count, 1).expand(-1, -1, span.shape[2])
+    given = torch.gather(span, 1, rows).reshape(batch, items, count, -1)
+    ends = functional.log_softmax(given + pointer[:, :, None], dim=-1)
+    return torch.gather(ends, 3, spans[..., 2:]).squeeze(3)
 
 
 def _list_loss(pointers: Tensor, targets: Mapping[str, Tensor], mask: Tensor) -> Tensor:

@@ -73,7 +73,7 @@ def parts_of(joint: FillJoint) -> list[Part]:
                 "option_features": torch.rand(1, items, options, OPTION_FEATURES),
                 "pairs": torch.rand(1, items, items, PAIR_FEATURES),
             },
-            outputs=("kind", "pointers", "option", "reference"),
+            outputs=("kind", "pointers", "option", "reference", "span"),
             dynamic={
                 "states": pieces,
                 "mask": pieces,
@@ -90,6 +90,7 @@ def parts_of(joint: FillJoint) -> list[Part]:
                 "pointers": {0: "fill_batch", 1: "fill_items", 3: "fill_length"},
                 "option": offered,
                 "reference": paired,
+                "span": {0: "fill_batch", 1: "fill_length", 2: "fill_length"},
             },
         ),
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from conductor.policy.cards import ToolCard
 from conductor.policy.filling_kinds import LIST, SPAN, UNKNOWN
 from conductor.policy.values.fields import InputField, input_fields
 from conductor.training.filler_labels import FieldLabel, Labelled, LabelledStep
@@ -204,6 +205,51 @@ def _cut(label: FieldLabel, end: int) -> FieldLabel:
     kinds = label.kinds - {LIST} if any(item[1] > end for item in label.items) else label.kinds
     empty = not (spans or kinds or label.options or label.reference)
     return replace(label, spans=spans, kinds=kinds | {UNKNOWN} if empty else kinds)
+
+
+def shuffled(item: Labelled, rng: np.random.Generator) -> Labelled:
+    """The same calls in another order; calls of one tool keep theirs, for it is that of the request."""
+    order = [int(at) for at in rng.permutation(len(item.steps))]
+    by_tool: dict[str, list[int]] = {}
+    for at in sorted(order):
+        by_tool.setdefault(item.steps[at].card.key, []).append(at)
+    order = [by_tool[item.steps[at].card.key].pop(0) for at in order]
+    return _moved(item, [item.steps[at] for at in order], {old: new for new, old in enumerate(order)})
+
+
+def without_a_step(item: Labelled, rng: np.random.Generator) -> Labelled:
+    """The selection forgot a call: what it would have returned is to be had nowhere."""
+    dropped = int(rng.integers(len(item.steps)))
+    kept = [at for at in range(len(item.steps)) if at != dropped]
+    return _moved(item, [item.steps[at] for at in kept], {old: new for new, old in enumerate(kept)})
+
+
+def with_a_stranger(item: Labelled, card: ToolCard, rng: np.random.Generator) -> Labelled:
+    """The selection chose a wrong tool besides: nobody says what its arguments should be."""
+    place = int(rng.integers(len(item.steps) + 1))
+    steps = [*item.steps[:place], LabelledStep(card=card, labels={}), *item.steps[place:]]
+    return _moved(item, steps, {at: at + (at >= place) for at in range(len(item.steps))})
+
+
+def _moved(item: Labelled, steps: Sequence[LabelledStep], places: Mapping[int, int]) -> Labelled:
+    """The request with `steps`, in which the former step `old` is now number `places[old]`, or gone."""
+
+    def moved(label: FieldLabel) -> FieldLabel:
+        if label.reference is None:
+            return label
+        if label.reference[0] in places:
+            return replace(label, reference=(places[label.reference[0]], label.reference[1]))
+        return replace(label, reference=None, kinds=label.kinds | {UNKNOWN})
+
+    return Labelled(
+        source=item.source,
+        id=item.id,
+        request=item.request,
+        steps=tuple(
+            LabelledStep(card=step.card, labels={path: moved(label) for path, label in step.labels.items()})
+            for step in steps
+        ),
+    )
 
 
 def _shifted(step: LabelledStep, characters: int, steps: int) -> LabelledStep:

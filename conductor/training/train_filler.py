@@ -75,11 +75,21 @@ class Config:
     """(until which share of the training, how hard): single calls, some of several, all."""
     mix: Mix = field(
         default_factory=lambda: Mix(
-            shares={"nestools": 0.30, "bfcl": 0.32, "sealtools": 0.10, "calls": 0.14, "nested": 0.14},
+            shares={
+                "nestools": 0.26,
+                "bfcl": 0.26,
+                "sealtools": 0.08,
+                "calls": 0.12,
+                "nested": 0.12,
+                "agents": 0.16,
+            },
             rest=0.12,
             other_values=0.6,
-            parallel=0.3,
+            parallel=0.35,
             joined=0.2,
+            shuffled=0.5,
+            forgotten=0.08,
+            strangers=0.15,
         )
     )
     parts: tuple[DataPart, ...] = ("train",)
