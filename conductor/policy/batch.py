@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.schema_cost import costs_too_much
@@ -107,15 +107,17 @@ class BatchPlanner:
             arguments = self._arguments(cards, drafter.fill(considered, cards))
             after = [() for _ in cards]
         sure_of_steps = drafter.sure_of_steps(considered, 0)
-        steps = [
-            Step(
-                tool=card.name,
-                candidates=ranked(considered, place, sure_of_steps[place]),
-                arguments=given,
-                depends_on=before,
-            )
-            for place, (card, given, before) in enumerate(zip(cards, arguments, after, strict=True))
-        ]
+        steps = in_order(
+            [
+                Step(
+                    tool=card.name,
+                    candidates=ranked(considered, place, sure_of_steps[place]),
+                    arguments=given,
+                    depends_on=before,
+                )
+                for place, (card, given, before) in enumerate(zip(cards, arguments, after, strict=True))
+            ]
+        )
         return BatchPlan(id=row.id, plan=Plan.of(steps, sure if math.isfinite(sure) else 0.0))
 
     def _drafter(self) -> Drafter:
@@ -133,13 +135,37 @@ class BatchPlanner:
                 argument = value.argument
                 known = name in card.inputs
                 if isinstance(argument, StepRef):
-                    known = known and 0 <= argument.step < place
+                    known = known and argument.step != place
                 elif isinstance(argument, Literal):
                     known = known and self._values.fit(card, name, argument.value)
                 if known:
                     taken[name] = argument
             found.append(taken)
         return found
+
+
+def in_order(steps: Sequence[Step]) -> list[Step]:
+    """The steps with each after those that it refers to, and otherwise as they were.
+
+    Args:
+        steps: References go to places among them, in any direction but never in a circle.
+    """
+    needs = [{item.step for item in step.arguments.values() if isinstance(item, StepRef)} for step in steps]
+    order: list[int] = []
+    while len(order) < len(steps):
+        order.append(next(at for at in range(len(steps)) if at not in order and needs[at] <= set(order)))
+    place = {old: new for new, old in enumerate(order)}
+    return [
+        replace(
+            steps[at],
+            arguments={
+                name: StepRef(step=place[item.step], field=item.field) if isinstance(item, StepRef) else item
+                for name, item in steps[at].arguments.items()
+            },
+            depends_on=tuple(place[before] for before in steps[at].depends_on),
+        )
+        for at in order
+    ]
 
 
 def ranked(considered: Considered, place: int, sure: float) -> tuple[Candidate, ...]:
