@@ -145,12 +145,15 @@ class BatchPlanner:
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
-    """The steps with each after those that it refers to, and otherwise as they were.
+    """The steps with each after those that it refers to and depends on, and otherwise as they were.
 
     Args:
         steps: References go to places among them, in any direction but never in a circle.
     """
-    needs = [{item.step for item in step.arguments.values() if isinstance(item, StepRef)} for step in steps]
+    needs = [
+        {item.step for item in step.arguments.values() if isinstance(item, StepRef)} | set(step.depends_on)
+        for step in steps
+    ]
     order: list[int] = []
     while len(order) < len(steps):
         order.append(next(at for at in range(len(steps)) if at not in order and needs[at] <= set(order)))

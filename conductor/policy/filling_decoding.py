@@ -22,10 +22,10 @@ from conductor.policy.filling_kinds import (
     TRUE,
     UNKNOWN,
 )
+from conductor.policy.filling_text import PointedText, covering, pointed_text
 from conductor.policy.parts import Floats
 from conductor.policy.values.fields import InputField
 from conductor.policy.values.forms import as_it_stands, in_form, joined, number_as_it_stands, number_in_form
-from conductor.policy.values.numbers import NumberMention, find_numbers
 
 _LONGEST_SPAN = 48
 _TRIED = 6
@@ -69,19 +69,6 @@ class Scores:
     span: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Text:
-    """A request with its pieces, and where spans may begin and end."""
-
-    request: str
-    spans: Sequence[tuple[int, int]]
-    begins: Floats
-    """0 where a word begins, very low elsewhere."""
-    ends: Floats
-    numbers: tuple[tuple[NumberMention, int, int], ...]
-    """Every number with its first and last piece."""
-
-
 _Outcome = tuple[Any, float, tuple[int, int] | None]
 
 
@@ -97,7 +84,7 @@ def decode(
         scores: From the joint pass.
         steps: How many steps there are.
     """
-    text = _text(request, spans)
+    text = pointed_text(request, spans)
     kinds = _softmax(scores.kind)
     found: list[dict[tuple[str, ...], Filled]] = [{} for _ in range(steps)]
     used: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
@@ -124,7 +111,7 @@ def decode(
 
 
 def _told_apart(
-    text: _Text,
+    text: PointedText,
     items: Sequence[Item],
     rows: Sequence[int],
     kinds: Floats,
@@ -174,7 +161,7 @@ def _peak(kinds: Floats, pointers: Floats, reference: Floats) -> float:
 
 
 def _argument(
-    text: _Text,
+    text: PointedText,
     field: InputField,
     items: Sequence[Item],
     row: int,
@@ -203,7 +190,7 @@ def _argument(
 
 def _way(
     kind: int,
-    text: _Text,
+    text: PointedText,
     field: InputField,
     items: Sequence[Item],
     row: int,
@@ -223,7 +210,13 @@ def _way(
 
 
 def _from_span(
-    text: _Text, field: InputField, pointers: Floats, span: Floats, used: Sequence[tuple[int, int]], *, literal: bool
+    text: PointedText,
+    field: InputField,
+    pointers: Floats,
+    span: Floats,
+    used: Sequence[tuple[int, int]],
+    *,
+    literal: bool,
 ) -> _Outcome | None:
     together = _together(pointers, span)
     if field.type in ("integer", "number"):
@@ -238,7 +231,7 @@ def _from_span(
 
 
 def _from_number(
-    text: _Text, field: InputField, scores: Floats, used: Sequence[tuple[int, int]], *, literal: bool
+    text: PointedText, field: InputField, scores: Floats, used: Sequence[tuple[int, int]], *, literal: bool
 ) -> _Outcome | None:
     """The likeliest number whose value the schema takes; the probabilities of all numbers add up to one."""
     if not text.numbers:
@@ -264,7 +257,7 @@ def _together(pointers: Floats, span: Floats) -> Floats:
     return found
 
 
-def _spans(text: _Text, scores: Floats, used: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, float]]:
+def _spans(text: PointedText, scores: Floats, used: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, float]]:
     length = len(scores)
     together = scores + text.begins[:, None] + text.ends[None, :]
     offset = np.arange(length)[None, :] - np.arange(length)[:, None]
@@ -281,7 +274,7 @@ def _spans(text: _Text, scores: Floats, used: Sequence[tuple[int, int]]) -> Iter
             yield int(index // length), int(index % length), float(np.exp(min(0.0, flat[index])))
 
 
-def _from_list(text: _Text, field: InputField, pointers: Floats) -> _Outcome | None:
+def _from_list(text: PointedText, field: InputField, pointers: Floats) -> _Outcome | None:
     inside = 1.0 / (1.0 + np.exp(-pointers[INSIDE]))
     begins = 1.0 / (1.0 + np.exp(-pointers[FIRST]))
     found: list[tuple[int, int]] = []
@@ -357,41 +350,6 @@ def _put(target: dict[str, Any], path: Sequence[str], value: Any) -> None:
         target[name] = dict(target.get(name, {}))
         target = target[name]
     target[path[-1]] = value
-
-
-def _text(request: str, spans: Sequence[tuple[int, int]]) -> _Text:
-    begins = np.full(len(spans), -1e6, dtype=np.float32)
-    ends = np.full(len(spans), -1e6, dtype=np.float32)
-    for index, (start, end) in enumerate(spans):
-        if start == end:
-            continue
-        if not (start and request[start - 1].isalnum() and request[start].isalnum()) or _ideograph(request[start]):
-            begins[index] = 0
-        if not (end < len(request) and request[end].isalnum() and request[end - 1].isalnum()) or _ideograph(
-            request[end - 1]
-        ):
-            ends[index] = 0
-    return _Text(request=request, spans=spans, begins=begins, ends=ends, numbers=number_pieces(request, spans))
-
-
-def number_pieces(request: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[NumberMention, int, int], ...]:
-    """Every number in `request` with its first and last piece."""
-    found = []
-    for mention in find_numbers(request):
-        covered = covering(spans, mention.start, mention.end)
-        if covered:
-            found.append((mention, *covered))
-    return tuple(found)
-
-
-def covering(spans: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
-    """First and last piece that share characters with [start, end); None when it was cut off."""
-    pieces = [index for index, (left, right) in enumerate(spans) if right > left and left < end and start < right]
-    return (pieces[0], pieces[-1]) if pieces else None
-
-
-def _ideograph(letter: str) -> bool:
-    return "\u4e00" <= letter <= "\u9fff"
 
 
 def _softmax(scores: Floats) -> Floats:

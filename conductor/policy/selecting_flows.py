@@ -1,7 +1,7 @@
 """Which tools could feed which: how much the names of what one returns are like those of what another takes.
 
-A registry seldom says which tool may follow which, but its schemas do: in NesTools three of four pairs of tools that
-feed each other (training rows) have fields that share half of their words, and one in fifty of the others.
+A registry seldom says which tool may follow which, but its schemas do: in NesTools three of four pairs of tools
+that feed each other (training rows) have fields that share half of their words, and one in fifty of the others.
 """
 
 from collections.abc import Iterable, Sequence

@@ -43,6 +43,13 @@ def save_checkpoint(path: Path, state: Mapping[str, Any]) -> None:
         os.close(folder)
 
 
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write weights as a plain safetensors file, in one step."""
+    temporary = path.with_suffix(path.suffix + ".part")
+    save_file({name: value.detach().clone().contiguous() for name, value in weights.items()}, temporary)
+    temporary.replace(path)
+
+
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """What `save_checkpoint` wrote.
 

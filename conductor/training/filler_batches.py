@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from conductor.policy.filling_decoding import covering
 from conductor.policy.filling_fields import ToolFields
 from conductor.policy.filling_inputs import Item, joint_inputs
 from conductor.policy.filling_kinds import KINDS, LIST, UNKNOWN
+from conductor.policy.filling_text import covering
 from conductor.policy.parts import Array, Floats
 from conductor.policy.tokens import TokenBatch, Tokens
 from conductor.training.filler_labels import FieldLabel, Labelled

@@ -1,6 +1,6 @@
 """Trains the selection of tools: `python -m conductor.training.train_selector --data DIR --out DIR`.
 
-Read `train` from top to bottom. OUT gets checkpoint.safetensors (about every minute; `--resume` goes on from it),
+Read `train` from top to bottom. OUT gets selector.checkpoint (about every minute; `--resume` goes on from it),
 selector.safetensors (the averaged weights), history.jsonl, config.json and TensorBoard files.
 """
 
@@ -18,18 +18,19 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from conductor.policy.tokens import Tokens
+from conductor.training.checkpoints import load_checkpoint, save_checkpoint, save_weights
 from conductor.training.datasets import data_folder
 from conductor.training.encoder import Bottom
 from conductor.training.feedback import FeedbackSamples
 from conductor.training.rounding import round_weights
 from conductor.training.selector import SelectorModel
 from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolTexts, batch_of
-from conductor.training.selector_checkpoints import read_tensors, restore_run, run_tensors, write_tensors
 from conductor.training.selector_loss import Losses, Sources, losses_of
 from conductor.training.selector_marks import Marks
 from conductor.training.selector_samples import Catalogue, Mixture, Sample, Samples
 from conductor.training.written import FOLDER
 
+CHECKPOINT = "selector.checkpoint"
 _MARKED = 80
 """Examples of each sort that the marks during training are computed on."""
 _BLOCK = 4
@@ -125,10 +126,13 @@ def train(
     )
     average = {name: value.detach().clone() for name, value in model.state_dict().items()}
     step, seconds = 0, 0.0
-    if resume and (out / "checkpoint.safetensors").exists():
-        checkpoint = read_tensors(out / "checkpoint.safetensors")
-        restore_run(checkpoint, model, optimiser, average)
-        step, seconds = int(checkpoint.values["step"]), float(checkpoint.values["seconds"])
+    if resume and (out / CHECKPOINT).exists():
+        state = load_checkpoint(out / CHECKPOINT)
+        model.load_state_dict(state["model"])
+        average = state["average"]
+        optimiser.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"])
+        step, seconds = state["step"], state["seconds"]
     else:
         (out / "history.jsonl").write_text("")
         (out / "config.json").write_text(json.dumps(dataclasses.asdict(config), indent=1))
@@ -168,14 +172,23 @@ def train(
         spent = seconds + time.monotonic() - began
         log.losses(step, config.steps, kind, losses, spent)
         if time.monotonic() - saved > checkpoint_every_s or step == config.steps:
-            values = {"step": step, "seconds": spent}
-            write_tensors(out / "checkpoint.safetensors", run_tensors(model, optimiser, average), values)
+            save_checkpoint(
+                out / CHECKPOINT,
+                {
+                    "model": model.state_dict(),
+                    "average": average,
+                    "optimizer": optimiser.state_dict(),
+                    "random": torch.get_rng_state(),
+                    "step": step,
+                    "seconds": spent,
+                },
+            )
             saved = time.monotonic()
         if step in ends or (marks_every and step % marks_every == 0):
             shipped = as_shipped(average, config)
-            write_tensors(out / f"selector-{step}.safetensors", shipped.state_dict(), {"step": step})
+            save_weights(out / f"selector-{step}.safetensors", shipped.state_dict())
             log.marks(step, ends.get(step, ""), marks.of(shipped), spent)
-    write_tensors(out / "selector.safetensors", as_shipped(average, config).state_dict(), {"step": step})
+    save_weights(out / "selector.safetensors", as_shipped(average, config).state_dict())
     log.close()
 
 
@@ -297,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.safetensors")
+    parser.add_argument("--resume", action="store_true", help="go on from OUT/selector.checkpoint")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--marks-every", type=int, default=0, help="steps between marks; 0: at the ends of stages")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=JSON", help="another field of Config")

@@ -14,6 +14,7 @@ from conductor.policy.filling import Filled, FilledStep
 from conductor.policy.parts import Array
 from conductor.policy.reading import Reading
 from conductor.policy.selecting import NOTHING, Extra, Hypothesis
+from conductor.policy.selecting_flows import FieldWords
 from conductor.policy.selecting_index import KEPT_TOKENS, TOKEN, ToolIndex
 from conductor.policy.tokens import TokenBatch
 
@@ -59,6 +60,7 @@ class ScriptedDrafter(Drafter):
             vectors=np.zeros((count, 1), dtype=np.float32),
             tokens=np.zeros((count, KEPT_TOKENS, TOKEN), dtype=np.float32),
             mask=np.zeros((count, KEPT_TOKENS), dtype=np.float32),
+            fields=tuple(FieldWords.of(card) for card in cards),
         )
 
     def prepare(self, cards: Sequence[ToolCard]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conductor.plan import Literal, Plan, Step, StepRef
-from conductor.policy.batch import BatchPlan, BatchPlanner, BatchRow
+from conductor.policy.batch import BatchPlan, BatchPlanner, BatchRow, in_order
 from conductor.policy.batch_file import (
     LONGEST_REQUEST,
     BatchInvalid,
@@ -207,3 +207,16 @@ def test_equal_tools_of_a_row_are_one(tmp_path: Path) -> None:
     rows = read_rows(rows_file(tmp_path, {"id": 1, "request": "r", "tools": tools}))
     assert rows[0].tools is not None
     assert [card.description for card in rows[0].tools] == ["", "another"]
+
+
+def test_a_plan_is_put_into_the_order_of_its_references() -> None:
+    steps = [
+        Step(tool="pay", arguments={"id": StepRef(step=2, field="id")}),
+        Step(tool="tell", depends_on=(0,)),
+        Step(tool="book", arguments={"seat": Literal(value="3A")}),
+    ]
+    found = in_order(steps)
+    assert [step.tool for step in found] == ["book", "pay", "tell"]
+    assert found[1].arguments == {"id": StepRef(step=0, field="id")}
+    assert found[2].depends_on == (1,)
+    assert in_order(found) == found

@@ -15,7 +15,7 @@ from conductor.policy.cards import ToolCard
 from conductor.policy.filling import Filler
 from conductor.policy.filling_decoding import Scores, decode
 from conductor.policy.filling_inputs import joint_inputs
-from conductor.policy.filling_kinds import ABSENT, FORM, KINDS, LIST, REFERENCE, SPAN, TRUE
+from conductor.policy.filling_kinds import ABSENT, FORM, KINDS, LIST, REFERENCE, SPAN, TRUE, UNKNOWN
 from conductor.policy.reading import read
 from conductor.policy.tokens import Tokens
 from conductor.training.checkpoints import CheckpointInvalid, load_checkpoint, save_checkpoint
@@ -23,7 +23,15 @@ from conductor.training.examples import Example, GoldStep
 from conductor.training.filler_labels import Labelled, labelled
 from conductor.training.filler_parts import filler_parts
 from conductor.training.filler_scoring import accepted
-from conductor.training.filler_variation import Values, joined_requests, parallel_calls, with_other_values
+from conductor.training.filler_variation import (
+    Values,
+    joined_requests,
+    parallel_calls,
+    shuffled,
+    with_a_stranger,
+    with_other_values,
+    without_a_step,
+)
 from conductor.training.parts import TorchParts
 from conductor.training.selector_parts import bottom_part
 from conductor.training.train_filler import Config, train
@@ -48,6 +56,7 @@ _PAY = ToolCard(
     name="pay",
     input_schema={"type": "object", "properties": {"booking_id": {"type": "string"}}, "required": ["booking_id"]},
 )
+_STRANGER = ToolCard(name="stranger")
 _REQUEST = "Book Casa Lola for four on May 3, 2024 on the terrace with soup, rice and figs, then pay for it."
 
 
@@ -150,7 +159,7 @@ def test_an_untrained_filler_never_breaks_a_schema(parts: TorchParts) -> None:
             assert name in steps[number].inputs
             assert 0 <= value.confidence <= 1
             if isinstance(value.argument, StepRef):
-                assert value.argument.step < number, "a reference goes back only, so there is no cycle"
+                assert value.argument.step != number
             elif name == "guests":
                 assert isinstance(value.argument, Literal)
                 assert isinstance(value.argument.value, int)
@@ -169,6 +178,7 @@ def test_decoding_takes_the_likeliest_valid_value(parts: TorchParts) -> None:
         pointers=np.full((count, 4, length), -9.0, dtype=np.float32),
         option=np.zeros((count, 1), dtype=np.float32),
         reference=np.zeros((count, count), dtype=np.float32),
+        span=np.zeros((length, length), dtype=np.float32),
     )
     wanted = {"restaurant": (SPAN, "Casa Lola"), "date": (FORM, "May 3, 2024"), "guests": (SPAN, "Casa")}
     for row, item in enumerate(inputs.items):
@@ -190,6 +200,71 @@ def test_decoding_takes_the_likeliest_valid_value(parts: TorchParts) -> None:
     assert accepted([GoldStep(tool="pay", accept={})], [replace(second, arguments={})]), (
         "an empty call is right where nothing is asked for"
     )
+
+
+def test_references_that_would_close_a_circle_go_elsewhere(parts: TorchParts) -> None:
+    def card(name: str) -> ToolCard:
+        return ToolCard(
+            name=name,
+            input_schema={"type": "object", "properties": {"takes": {"type": "string"}}, "required": ["takes"]},
+            output_schema={"type": "object", "properties": {"gives": {"type": "string"}}},
+        )
+
+    tokens = Tokens()
+    steps = (card("a"), card("b"), card("c"))
+    index = Filler(parts, tokens).index(steps)
+    spans = tokens.batch(["Do it"]).spans[0]
+    inputs = joint_inputs("Do it", spans, np.zeros((0, 0), dtype=np.float32), [index.tools[x.key] for x in steps])
+    count, length = len(inputs.items), len(spans)
+    wanting = [row for row, item in enumerate(inputs.items) if item.input is not None]
+    giving = {item.step: row for row, item in enumerate(inputs.items) if item.output is not None}
+    scores = Scores(
+        kind=np.full((count, KINDS), -9.0, dtype=np.float32),
+        pointers=np.zeros((count, 4, length), dtype=np.float32),
+        option=np.zeros((count, 1), dtype=np.float32),
+        reference=np.zeros((count, count), dtype=np.float32),
+        span=np.zeros((length, length), dtype=np.float32),
+    )
+    # Surest first: a takes from c, b from a; then c would like to take from a, then from b, and may from neither.
+    for row, (best, next_best), sure in zip(wanting, ((2, 1), (0, 2), (0, 1)), (9.0, 6.0, 3.0), strict=True):
+        scores.kind[row, REFERENCE] = 9
+        scores.reference[row, giving[best]], scores.reference[row, giving[next_best]] = sure, sure - 2
+    filled = decode("Do it", spans, inputs.items, scores, 3)
+    found = [step.arguments["takes"].argument if step.arguments else None for step in filled]
+    assert found == [StepRef(step=2, field="gives"), StepRef(step=0, field="gives"), None]
+
+
+def test_steps_move_and_what_refers_to_them_follows() -> None:
+    item = labelled(_example())
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        moved = shuffled(item, rng)
+        names = [step.card.name for step in moved.steps]
+        seen.add(names[0])
+        reference = moved.steps[names.index("pay")].labels["booking_id",].reference
+        assert reference == (names.index("book_table"), "booking_id")
+        assert _texts(moved, names.index("book_table"), "restaurant") == ["Casa Lola"]
+        strange = with_a_stranger(moved, _STRANGER, rng)
+        names = [step.card.name for step in strange.steps]
+        reference = strange.steps[names.index("pay")].labels["booking_id",].reference
+        assert reference == (names.index("book_table"), "booking_id")
+        assert not strange.steps[names.index("stranger")].labels
+    assert seen == {"book_table", "pay"}
+
+
+def test_calls_of_one_tool_keep_the_order_of_the_request() -> None:
+    example = _example()
+    item = labelled(replace(example, steps=(example.steps[0], replace(example.steps[0], arguments={}))))
+    moved = shuffled(item, np.random.default_rng(5))
+    assert [_texts(moved, step, "restaurant") for step in range(2)] == [["Casa Lola"], []]
+
+
+def test_what_a_forgotten_step_returns_is_unknown() -> None:
+    found = [without_a_step(labelled(_example()), np.random.default_rng(seed)) for seed in range(8)]
+    lonely = [item.steps[0].labels["booking_id",] for item in found if item.steps[0].card.name == "pay"]
+    assert lonely
+    assert all(label.reference is None and UNKNOWN in label.kinds for label in lonely)
 
 
 def _data(folder: Path) -> Path:
