@@ -16,6 +16,7 @@ from conductor.policy.cards import ToolCard
 from conductor.policy.drafting import Considered, Drafter, Links, has_schemas
 from conductor.policy.filling import FilledStep
 from conductor.policy.selecting_index import ToolIndex
+from conductor.policy.waiting import Waiting
 from tools.onnx.memory import give_back
 
 _ALTERNATIVES = 5
@@ -129,13 +130,18 @@ class BatchPlanner:
     def _arguments(self, cards: Sequence[ToolCard], filled: Sequence[FilledStep]) -> list[dict[str, Argument]]:
         """What the filler found and the tools' schemas take."""
         found: list[dict[str, Argument]] = []
+        waiting = Waiting(len(cards))
         for place, (card, step) in enumerate(zip(cards, filled, strict=True)):
             taken: dict[str, Argument] = {}
             for name, value in step.arguments.items():
                 argument = value.argument
                 known = name in card.inputs
                 if isinstance(argument, StepRef):
-                    known = known and argument.step != place
+                    known = (
+                        known and 0 <= argument.step < len(cards) and argument.step not in waiting.barred(place)
+                    )
+                    if known:
+                        waiting.add(place, argument.step)
                 elif isinstance(argument, Literal):
                     known = known and self._values.fit(card, name, argument.value)
                 if known:

@@ -26,6 +26,7 @@ from conductor.policy.filling_text import PointedText, covering, pointed_text
 from conductor.policy.parts import Floats
 from conductor.policy.values.fields import InputField
 from conductor.policy.values.forms import as_it_stands, in_form, joined, number_as_it_stands, number_in_form
+from conductor.policy.waiting import Waiting
 
 _LONGEST_SPAN = 48
 _TRIED = 6
@@ -89,23 +90,20 @@ def decode(
     found: list[dict[tuple[str, ...], Filled]] = [{} for _ in range(steps)]
     used: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
     rows = [row for row, item in enumerate(items) if item.input is not None]
-    # Of each step those that cannot run before it: what it refers to must not be among them.
-    needed_by: list[set[int]] = [{step} for step in range(steps)]
+    waiting = Waiting(steps)
     # The surest first, so that a piece of the request goes to the argument that it fits best.
     for row in sorted(rows, key=lambda row: -_peak(kinds[row], scores.pointers[row], scores.reference[row])):
         field, step = items[row].input, items[row].step
         if field is None:
             continue
-        filled = _argument(text, field, items, row, kinds[row], scores, used[step], needed_by[step])
+        filled = _argument(text, field, items, row, kinds[row], scores, used[step], waiting.barred(step))
         if filled is None:
             continue
         found[step][field.path] = filled
         if filled.span is not None:
             used[step].append(filled.span)
         if isinstance(filled.argument, StepRef):
-            for needing in needed_by:
-                if filled.argument.step in needing:
-                    needing |= needed_by[step]
+            waiting.add(step, filled.argument.step)
     _told_apart(text, items, rows, kinds, scores, found)
     return tuple(FilledStep(arguments=_assembled(arguments)) for arguments in found)
 
@@ -152,7 +150,7 @@ def _values(arguments: Mapping[tuple[str, ...], Filled]) -> dict[tuple[str, ...]
 
 
 def _peak(kinds: Floats, pointers: Floats, reference: Floats) -> float:
-    """How sure the model is of where a value stands; then of which result it is; what stands nowhere comes last."""
+    """How sure the model is of where a value stands; then of whose result it is; what stands nowhere comes last."""
     if int(np.argmax(kinds)) == REFERENCE:
         return float(kinds[REFERENCE] * _softmax(reference[None])[0].max())
     if int(np.argmax(kinds)) not in (SPAN, FORM):
@@ -168,7 +166,7 @@ def _argument(
     kinds: Floats,
     scores: Scores,
     used: Sequence[tuple[int, int]],
-    needing: Set[int],
+    barred: Set[int],
 ) -> Filled | None:
     best, found = max(float(kinds[ABSENT]), DOUBTFUL * float(kinds[UNKNOWN])), None
     for kind in np.argsort(-kinds):
@@ -176,7 +174,7 @@ def _argument(
             break
         if kind in (ABSENT, UNKNOWN):
             continue
-        outcome = _way(int(kind), text, field, items, row, scores, used, needing)
+        outcome = _way(int(kind), text, field, items, row, scores, used, barred)
         if outcome is None:
             continue
         value, probability, span = outcome
@@ -196,7 +194,7 @@ def _way(
     row: int,
     scores: Scores,
     used: Sequence[tuple[int, int]],
-    needing: Set[int],
+    barred: Set[int],
 ) -> _Outcome | None:
     if kind in (SPAN, FORM):
         return _from_span(text, field, scores.pointers[row], scores.span, used, literal=kind == SPAN)
@@ -205,7 +203,7 @@ def _way(
     if kind == OPTION:
         return _from_options(field, scores.option[row])
     if kind == REFERENCE:
-        return _from_results(items, scores.reference[row], needing)
+        return _from_results(items, scores.reference[row], barred)
     return (kind == TRUE, 1.0, None) if field.type in ("boolean", "any") else None
 
 
@@ -310,8 +308,8 @@ def _from_options(field: InputField, scores: Floats) -> _Outcome | None:
     return ([value] if field.type == "array" else value), float(shares[best]), None
 
 
-def _from_results(items: Sequence[Item], scores: Floats, needing: Set[int]) -> _Outcome | None:
-    allowed = [index for index, item in enumerate(items) if item.output is not None and item.step not in needing]
+def _from_results(items: Sequence[Item], scores: Floats, barred: Set[int]) -> _Outcome | None:
+    allowed = [index for index, item in enumerate(items) if item.output is not None and item.step not in barred]
     if not allowed:
         return None
     shares = _softmax(scores[None, allowed])[0]
