@@ -150,7 +150,7 @@ def _values(arguments: Mapping[tuple[str, ...], Filled]) -> dict[tuple[str, ...]
 
 
 def _peak(kinds: Floats, pointers: Floats, reference: Floats) -> float:
-    """How sure the model is of where a value stands; then of whose result it is; what stands nowhere comes last."""
+    """How sure the model is of where a value stands, then of whose result it is; the rest comes last."""
     if int(np.argmax(kinds)) == REFERENCE:
         return float(kinds[REFERENCE] * _softmax(reference[None])[0].max())
     if int(np.argmax(kinds)) not in (SPAN, FORM):
