@@ -17,7 +17,7 @@ from conductor.training.examples import Example, GoldStep
 from conductor.training.splits import part_of
 from conductor.training.written import FOLDER, read_written
 
-_POOL = 4000
+_POOL = 10_000
 """How many synthetic requests of a sort there are: their states are kept, so each serves several times."""
 _ORGANISATION = range(12, 40)
 """How many agents an organisation has."""
@@ -369,7 +369,7 @@ _WEIGHTS = {
     "bfcl": 2.0,
     "written/nested": 4.0,
     "written/packs": 1.5,
-    "written/agents": 7.0,
+    "written/agents": 12.0,
     "written/calls": 1.5,
 }
 

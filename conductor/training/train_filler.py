@@ -81,7 +81,7 @@ class Config:
                 "sealtools": 0.08,
                 "calls": 0.12,
                 "nested": 0.12,
-                "agents": 0.16,
+                "agents": 0.30,
             },
             rest=0.12,
             other_values=0.6,
