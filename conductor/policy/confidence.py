@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from conductor.policy.selecting import Hypothesis
+from conductor.policy.selecting_choice import RANKING_FEATURES, SEARCHED, Ranking, best_first
 from podium.errors import DataCorrupt
 
 METADATA_KEY = "confidence"
@@ -81,6 +82,8 @@ class Confidence:
     """That nothing here can serve the request, whatever plan was found."""
     refuse_at: float | None
     """From this probability of it on, the plan is empty, and below it is not; None: the search decides."""
+    ranking: Ranking
+    """By which the possible plans are ordered."""
     accept_at: float
     """Plans at least this sure had the right set of tools in 95 of 100 cases when the parameters were fitted."""
 
@@ -94,11 +97,13 @@ class Confidence:
             argument=Logistic(weights=same, bias=0.0),
             nothing=Logistic(weights={"refusal_log_odds": 1.0}, bias=0.0),
             refuse_at=None,
+            ranking=SEARCHED,
             accept_at=1.0,
         )
 
     def settled(self, hypotheses: Sequence[Hypothesis], *, tools: int) -> tuple[Hypothesis, ...]:
-        """What was found, with the empty plan first if nothing here can likely serve the request, and else not."""
+        """What was found, best first; the empty plan only if nothing here can likely serve the request."""
+        hypotheses = best_first(hypotheses, self.ranking)
         serving = best_serving(hypotheses)
         if serving is None or self.refuse_at is None:
             return tuple(hypotheses)
@@ -141,6 +146,7 @@ class Confidence:
             "argument": self.argument.to_json(),
             "nothing": self.nothing.to_json(),
             "refuse_at": self.refuse_at,
+            "ranking": dict(self.ranking.weights),
             "accept_at": self.accept_at,
         }
 
@@ -171,16 +177,20 @@ class Confidence:
             plan, step, argument, nothing = (value[name] for name in ("plan", "step", "argument", "nothing"))
             refuse_at = None if value["refuse_at"] is None else float(value["refuse_at"])
             accept_at = float(value["accept_at"])
-        except (KeyError, TypeError, ValueError) as error:
+            ranking = {str(name): float(weight) for name, weight in value["ranking"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ConfidenceParametersInvalid(f"no parameters of a confidence: {error!r}") from error
         if not (0 <= accept_at <= 1 and 0 <= (refuse_at or 0.0) <= 1):
             raise ConfidenceParametersInvalid(f"thresholds are in [0, 1], got {accept_at} and {refuse_at}")
+        if set(ranking) - set(RANKING_FEATURES) or not all(map(math.isfinite, ranking.values())):
+            raise ConfidenceParametersInvalid(f"not the weights of a ranking: {ranking}")
         return cls(
             plan=Logistic.from_json(plan, PLAN_FEATURES),
             step=Logistic.from_json(step, STEP_FEATURES),
             argument=Logistic.from_json(argument, ARGUMENT_FEATURES),
             nothing=Logistic.from_json(nothing, PLAN_FEATURES),
             refuse_at=refuse_at,
+            ranking=Ranking(weights=ranking),
             accept_at=accept_at,
         )
 

@@ -44,7 +44,7 @@ def fit(
         raise ValueError(f"{len(right)} examples of one kind teach nothing")
     rows = np.array([[found[name] for name in names] for found in features], dtype=np.float64)
     wanted = np.array(right, dtype=np.float64)
-    fold = _folds(groups, folds, seed)
+    fold = folds_of(groups, folds, seed)
     tried = {strength: _left_out(rows, wanted, fold, strength) for strength in strengths}
     best = min(strengths, key=lambda strength: _log_loss(tried[strength], wanted))
     weights, bias = _regression(rows, wanted, best)
@@ -54,7 +54,8 @@ def fit(
     return Fit(regression=regression, left_out=tried[best], strength=best)
 
 
-def _folds(groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
+def folds_of(groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
+    """The fold of each example; those of one group share one."""
     known = sorted(set(groups))
     order = np.random.default_rng(seed).permutation(len(known))
     place = {group: int(order[at]) % folds for at, group in enumerate(known)}

@@ -18,6 +18,7 @@ from conductor.policy.confidence import (
     step_features,
 )
 from conductor.policy.selecting import Hypothesis
+from conductor.policy.selecting_choice import Ranking
 
 
 def _hypothesis(*tools: int, log_probability: float) -> Hypothesis:
@@ -74,6 +75,7 @@ def test_parameters_survive_a_file() -> None:
         argument=Logistic(weights={"log_odds": 0.9}, bias=-0.2),
         nothing=Logistic(weights={"refusal_log_odds": 1.0, "margin": -0.1}, bias=0.3),
         refuse_at=0.6,
+        ranking=Ranking(weights={"log_probability": 0.8, "relevance": 0.2}),
         accept_at=0.83,
     )
     again = Confidence.from_metadata({METADATA_KEY: json.dumps(confidence.to_json())})

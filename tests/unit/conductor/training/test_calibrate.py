@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,17 +11,11 @@ from conductor.plan import Literal, StepRef
 from conductor.policy.cards import ToolCard
 from conductor.policy.filling import Filled, FilledStep
 from conductor.policy.selecting import Hypothesis
-from conductor.training.calibrate import (
-    CalibrationConfig,
-    Observations,
-    Observer,
-    Searched,
-    decisions,
-    fitted,
-    without_its_tools,
-)
+from conductor.training.calibrate import CalibrationConfig, decisions, fitted
 from conductor.training.examples import Example, GoldStep
 from conductor.training.logistic import fit
+from conductor.training.observing import Observations, Observer, Searched, without_its_tools
+from conductor.training.ranking import fit_ranking
 
 
 def _coins(count: int, seed: int = 2) -> tuple[list[dict[str, float]], list[bool]]:
@@ -159,3 +154,31 @@ def test_a_request_without_its_tools_has_the_empty_plan() -> None:
     left = without_its_tools(example)
     assert [card.name for card in left.tools] == ["a", "c"]
     assert left.tool_set == frozenset()
+
+
+def test_a_ranking_learns_what_the_right_plans_have_in_common() -> None:
+    """The search prefers single tools, and the right plan is always the pair."""
+    random = np.random.default_rng(9)
+    searches = []
+    for at in range(60):
+        single, pair = sorted(random.uniform(-3.0, -0.1, 2))[::-1]
+        hypotheses = tuple(
+            Hypothesis(
+                tools=tools,
+                log_probability=float(share),
+                candidates=(((0, 0.5),),) * len(tools),
+                step_log_probabilities=(float(share) / len(tools),) * len(tools) + (0.0,),
+                stop_probabilities=(0.01, 0.9, 0.9)[: len(tools) + 1],
+                relevance=(1.0,) * len(tools),
+            )
+            for tools, share in (((0,), single), ((0, 1), pair))
+        )
+        steps = (GoldStep(tool="a"), GoldStep(tool="b"))
+        example = Example(source="s", id=str(at), request="r", tools=TOOLS, steps=steps)
+        searches.append(Searched(example=example, hypotheses=hypotheses))
+    found = fit_ranking(searches, seed=1)
+    for one, left_out in zip(searches, found.left_out, strict=True):
+        first, second = one.hypotheses
+        assert left_out.score(second) > left_out.score(first)
+    nothing = [Searched(example=replace(one.example, steps=()), hypotheses=one.hypotheses) for one in searches]
+    assert fit_ranking(nothing, seed=1).ranking.weights["log_probability"] == pytest.approx(1.0)
