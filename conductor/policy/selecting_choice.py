@@ -1,9 +1,9 @@
 """Which of several possible plans to take: the one that is expected to share most with the right one.
 
 The likeliest plan is mostly a short one of tools that were often seen together: a long plan has many forms that
-share its probability. So each plan gets a score out of what the search found (`Ranking`, a conditional logit fitted
-on requests the model was not trained on), and is then weighed by how well it would do if each of the others were
-right (minimum Bayes risk).
+share its probability. So each plan gets a score out of what the search found (`Ranking`, a conditional logit
+fitted on requests the model was not trained on), and is then weighed by how well it would do if each of the
+others were right (minimum Bayes risk).
 """
 
 import math
