@@ -20,29 +20,25 @@ stage() {
   touch "$out/$name.done"
 }
 
-selector=$out/selector
-filler=$out/filler
+selector=$out/selector/selector.safetensors
+filler=$out/filler/filler.safetensors
 
-# Which tools: the last fifth of the updates also sees the parts that choices were made on.
-stage selector "$python" -m conductor.training.train_selector --steps 2600 &
+# Which tools, and which arguments: one core each. The parts that choices are made on are trained on by neither.
+stage selector "$python" -m conductor.training.train_selector &
 selection=$!
-# Arguments: first without those parts, then with them.
-stage filler-judged "$python" -m conductor.training.train_filler --steps 3300
-stage filler "$python" -m conductor.training.train_filler --final --steps 2400 --rate 0.8 \
-  --start "$out/filler-judged/filler.safetensors"
+stage filler "$python" -m conductor.training.train_filler
 wait $selection
 
-# The confidence is fitted on the parts that choices were made on, so with weights that never saw them.
-judged=$(ls -v "$selector"/selector-*.safetensors | tail -2 | head -1)
+# How plans are ranked and how sure they are is fitted on the parts that choices are made on.
 if [ ! -e "$out/confidence.json" ]; then
   "$python" -m conductor.training.calibrate --data "$data" --out "$out/confidence.json" \
-    --selector "$judged" --filler "$out/filler-judged/filler.safetensors"
+    --selector "$selector" --filler "$filler"
 fi
 
 echo '{"feedback": true, "data": ["ultratool", "nestools", "sealtools", "bfcl", "written"]}' > "$out/metadata.json"
-"$python" -m conductor.training.export --selector "$selector/selector.safetensors" \
-  --filler "$filler/filler.safetensors" --confidence "$out/confidence.json" \
+"$python" -m conductor.training.export --selector "$selector" \
+  --filler "$filler" --confidence "$out/confidence.json" \
   --metadata "$out/metadata.json" --out "$out/planner.onnx"
 "$python" -m conductor.training.export --check --data "$data" --out "$out/planner.onnx" \
-  --selector "$selector/selector.safetensors" --filler "$filler/filler.safetensors"
+  --selector "$selector" --filler "$filler"
 "$python" -m bench.planner --data "$data" --model "$out/planner.onnx"

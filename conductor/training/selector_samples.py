@@ -77,17 +77,17 @@ class Catalogue:
 class Mixture:
     """Shares of the kinds of samples."""
 
-    walks: float = 0.25
+    walks: float = 0.32
     """Of the samples over the shared registry: walks over the link graph."""
-    stretches: float = 0.15
+    stretches: float = 0.16
     """Stretches of training rows."""
     joined: float = 0.06
     """Two real requests in one."""
-    written: float = 0.25
+    written: float = 0.35
     """Written rows over the same registry."""
     nothing: float = 0.07
     """Requests that no candidate can serve."""
-    balanced: float = 0.25
+    balanced: float = 0.4
     """How much seldom sets are preferred: a row weighs (rows of its set) to the power of minus this."""
     thinned: float = 0.30
     """Samples of which 10 to 60 % of the candidates are dropped."""

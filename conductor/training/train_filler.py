@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from conductor.policy.filling_fields import ToolFields, read_tools
@@ -97,8 +97,6 @@ class Config:
     evaluated: tuple[DataPart, ...] = ("select",)
     held_out: float = 0.0
     """Share of the training examples that is kept for evaluation too, while the recipe is being worked out."""
-    start: Path | None = None
-    """Weights to begin with, of an earlier stage; all stages are then as hard as the last."""
     evaluate_every: int = 2000
     save_every_s: float = 60.0
     threads: int = 1
@@ -114,8 +112,6 @@ class Trainer:
         self.tokens = Tokens()
         self.bottom = Bottom().eval()
         self.joint = FillJoint()
-        if config.start is not None:
-            self.joint.load_state_dict(load_file(config.start))
         self.average = copy.deepcopy(self.joint).eval()
         self.optimizer = _optimizer(self.joint, config)
         groups = filling_examples(data, *config.parts, written=config.written)
@@ -155,7 +151,7 @@ class Trainer:
     def update(self) -> float:
         """One update; returns the loss."""
         config, progress = self.config, self.progress()
-        hardness = 1.0 if config.start else next(hard for until, hard in config.stages if progress <= until)
+        hardness = next(hard for until, hard in config.stages if progress <= until)
         if not self.drawn:
             # Requests of like size go together: a batch costs as much as its longest.
             drawn = sorted(self.draw.batch(config.batch * GROUPED, hardness, self.rng), key=_size)
@@ -325,18 +321,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, help="end after this many updates")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--held-out", type=float, help="share of the training examples to evaluate on as well")
-    parser.add_argument("--final", action="store_true", help="train on the parts for selection as well")
-    parser.add_argument("--start", type=Path, help="weights of an earlier stage to begin with")
-    parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     parser.add_argument("--resume", action="store_true", help="go on from OUT/filler.checkpoint")
     known = parser.parse_args(arguments)
     if known.data is None:
         parser.error(f"--data or {DATA_VARIABLE} is needed")
-    given = {name: getattr(known, name) for name in ("minutes", "steps", "seed", "held_out", "start")}
+    given = {name: getattr(known, name) for name in ("minutes", "steps", "seed", "held_out")}
     config = replace(Config(), **{name: value for name, value in given.items() if value is not None})
-    config = replace(config, top_rate=config.top_rate * known.rate, head_rate=config.head_rate * known.rate)
-    if known.final:
-        config = replace(config, parts=("train", "select"), evaluated=("select",))
     train(config, Path(known.data), known.out, resume=known.resume)
 
 

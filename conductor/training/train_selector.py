@@ -61,7 +61,7 @@ class Config:
     """Everything that decides the result."""
 
     seed: int = 1
-    steps: int = 4000
+    steps: int = 4200
     """Updates in all; the learning rates fall linearly to nothing at the last."""
     batch: int = 32
     """Requests of a batch over the shared registry."""
@@ -308,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the public data; else PODIUM_PLANNING_DATA")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--steps", type=int, default=4200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--resume", action="store_true", help="go on from OUT/selector.checkpoint")
     parser.add_argument("--threads", type=int, default=1)
