@@ -19,8 +19,6 @@ from conductor.policy.selecting_choice import RANKING_FEATURES, SEARCHED, Rankin
 from podium.errors import DataCorrupt
 
 METADATA_KEY = "confidence"
-_LONGER, _SHARPNESS = 0.6, 0.7
-"""How plans are weighed against each other; see `conductor.policy.selecting_choice`."""
 _LARGEST = 12.0
 """Log-odds and margins are cut here: beyond it nothing more is meant."""
 
@@ -311,10 +309,10 @@ def argument_features(confidence: float) -> dict[str, float]:
 def _agreement(hypotheses: Sequence[Hypothesis], ours: Hypothesis) -> tuple[float, float]:
     """How much of our tools the others share, and the share of those with just our tools.
 
-    A long plan has many forms that divide its probability, so length counts in its favour, as in the choice.
+    A long plan has many forms that divide its probability, so length counts in its favour; see `SEARCHED`.
     """
     tools = frozenset(ours.tools)
-    weighed = [_SHARPNESS * (max(one.log_probability, -50.0) + _LONGER * len(one.tools)) for one in hypotheses]
+    weighed = [SEARCHED.score(one) for one in hypotheses]
     most = max(weighed)
     shares = [math.exp(value - most) for value in weighed]
     total = math.fsum(shares)

@@ -92,7 +92,7 @@ def decode(
     rows = [row for row, item in enumerate(items) if item.input is not None]
     waiting = Waiting(steps)
     # The surest first, so that a piece of the request goes to the argument that it fits best.
-    for row in sorted(rows, key=lambda row: -_peak(kinds[row], scores.pointers[row], scores.reference[row])):
+    for row in sorted(rows, key=lambda row: -_peak(kinds[row], row, scores)):
         field, step = items[row].input, items[row].step
         if field is None:
             continue
@@ -149,13 +149,13 @@ def _values(arguments: Mapping[tuple[str, ...], Filled]) -> dict[tuple[str, ...]
     return {path: filled.argument for path, filled in arguments.items()}
 
 
-def _peak(kinds: Floats, pointers: Floats, reference: Floats) -> float:
+def _peak(kinds: Floats, row: int, scores: Scores) -> float:
     """How sure the model is of where a value stands, then of whose result it is; the rest comes last."""
     if int(np.argmax(kinds)) == REFERENCE:
-        return float(kinds[REFERENCE] * _softmax(reference[None])[0].max())
+        return float(kinds[REFERENCE] * _softmax(scores.reference[row][None])[0].max())
     if int(np.argmax(kinds)) not in (SPAN, FORM):
         return -1.0
-    return float(_log_softmax(pointers[START]).max() + _log_softmax(pointers[END]).max()) * 0.5 + 10.0
+    return float(_together(scores.pointers[row], scores.span).max()) * 0.5 + 10.0
 
 
 def _argument(
@@ -309,14 +309,12 @@ def _from_options(field: InputField, scores: Floats) -> _Outcome | None:
 
 
 def _from_results(items: Sequence[Item], scores: Floats, barred: Set[int]) -> _Outcome | None:
-    allowed = [index for index, item in enumerate(items) if item.output is not None and item.step not in barred]
-    if not allowed:
-        return None
-    shares = _softmax(scores[None, allowed])[0]
-    best = int(np.argmax(shares))
-    chosen = items[allowed[best]]
-    name = chosen.output.name if chosen.output is not None else ""
-    return StepRef(step=chosen.step, field=name), float(shares[best]), None
+    shares = _softmax(scores[None])[0]
+    for index in np.argsort(-shares):
+        chosen = items[index]
+        if chosen.output is not None and chosen.step not in barred:
+            return StepRef(step=chosen.step, field=chosen.output.name), float(shares[index]), None
+    return None
 
 
 def _assembled(arguments: Mapping[tuple[str, ...], Filled]) -> Mapping[str, Filled]:

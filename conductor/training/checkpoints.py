@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,19 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
         raise CheckpointInvalid(f"{path}: {error!r}") from error
     return found
+
+
+@contextmanager
+def of_this_run(path: Path) -> Iterator[None]:
+    """Name the file when what is in it is not the state of such a run.
+
+    Raises:
+        CheckpointInvalid: it is of another design.
+    """
+    try:
+        yield
+    except (RuntimeError, KeyError, ValueError) as error:
+        raise CheckpointInvalid(f"{path} is of another run: {error}") from error
 
 
 def random_state(generator: np.random.Generator) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from conductor.policy.multilingual import multilingual_memories
@@ -19,6 +19,7 @@ from conductor.policy.parts import WIDTH, Floats
 from conductor.policy.selecting_flows import flows
 from conductor.policy.selecting_index import KEPT_TOKENS, TOKEN, TOOL_PIECES, kept_tokens
 from conductor.policy.tokens import Tokens
+from conductor.training.checkpoints import save_weights
 from conductor.training.encoder import Bottom, Top
 from conductor.training.selector import EDGES
 from conductor.training.selector_reading import Reader
@@ -67,7 +68,7 @@ class States:
             self._states[text, pieces] = states[row, : int(mask[row].sum())].clone()
 
 
-class ToolTexts:
+class ToolReader:
     """Reads the texts of a batch's tools, right and wrong ones alike.
 
     All of them are computed in the step, with gradient: where wrong tools came from a memory of earlier steps, the
@@ -252,7 +253,7 @@ class Nearness:
         computed = _plain_vectors([catalogue.texts(number)[0] for number in missing], states)
         known |= {names[number]: computed[row].clone() for row, number in enumerate(missing)}
         if missing:
-            save_file(known, kept)
+            save_weights(kept, known)
         found = torch.stack([known[name] for name in names])
         self._vectors = found.numpy()
         self._near: dict[int, tuple[int, ...]] = {}

@@ -10,7 +10,7 @@ from torch.nn import functional
 from conductor.policy.selecting import PLACE, PLACE_SCALE, SHORT_LIST
 from conductor.training.feedback_memory import told_about, verdicts_of, with_told
 from conductor.training.selector import SelectorModel, sequence_log_probabilities
-from conductor.training.selector_batches import Batch, Foreigners, States, ToolTexts, request_states
+from conductor.training.selector_batches import Batch, Foreigners, States, ToolReader, request_states
 
 _NEVER = -1e4
 _NOISE = 0.05
@@ -26,6 +26,7 @@ class Losses:
     pointer: float
     unary: float
     relevance: float
+    vector: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class Sources:
     """What a batch is computed from."""
 
     states: States
-    texts: ToolTexts
+    tools: ToolReader
     foreigners: Foreigners
     pieces_dropped: float
     """Share of the word pieces of a request that are hidden."""
@@ -51,7 +52,7 @@ def losses_of(
         mask = _pieces_dropped(mask, sources.pieces_dropped)
         read = model.reader(kept, mask)
     top, vector, tokens, weights = read
-    tools, tool_tokens, tool_mask = sources.texts.read(model.reader, batch.tools, chance)
+    tools, tool_tokens, tool_mask = sources.tools.read(model.reader, batch.tools, chance)
     right = batch.right.clamp(max=1.0)
     listed = _short_list((vector.float() @ tools.T).detach(), right, batch.candidates)
     rows = torch.arange(len(batch.requests))[:, None]
@@ -77,7 +78,13 @@ def losses_of(
     chosen = torch.logsumexp(scores.masked_fill(~targets, _NEVER), dim=-1)
     pointer = -(chosen * length).sum() / len(rows)
     total = pointer + 0.3 * unary + 0.3 * by_relevance + 0.2 * by_vector
-    return Losses(total=total, pointer=pointer.item(), unary=unary.item(), relevance=by_relevance.item())
+    return Losses(
+        total=total,
+        pointer=pointer.item(),
+        unary=unary.item(),
+        relevance=by_relevance.item(),
+        vector=by_vector.item(),
+    )
 
 
 def _pieces_dropped(mask: Tensor, share: float) -> Tensor:
@@ -88,7 +95,7 @@ def _pieces_dropped(mask: Tensor, share: float) -> Tensor:
 
 
 def _relevance_loss(relevance: Tensor, right: Tensor, candidates: Tensor) -> Tensor:
-    """Each right tool against all wrong ones."""
+    """Each right tool against the wrong ones of the short list."""
     wrong = relevance.masked_fill((right > 0) | ~candidates, _NEVER)
     against = torch.logsumexp(wrong, dim=1, keepdim=True)
     each = functional.softplus(against - relevance) * right
@@ -100,16 +107,16 @@ def _vector_loss(cosine: Tensor, batch: Batch) -> Tensor:
     right = batch.right.clamp(max=1.0)
     scores = cosine.float() * _SHARPNESS
     against = torch.logsumexp(scores.masked_fill(~batch.wrong, _NEVER), dim=1, keepdim=True)
-    told = torch.tensor([float(not steps) for steps in batch.told])[:, None]
-    each = functional.softplus(against - scores) * right * told
-    return each.sum() / (right * told).sum().clamp(min=1.0)
+    untold = torch.tensor([float(not steps) for steps in batch.told])[:, None]
+    each = functional.softplus(against - scores) * right * untold
+    return each.sum() / (right * untold).sum().clamp(min=1.0)
 
 
-def _short_list(relevance: Tensor, right: Tensor, candidates: Tensor) -> Tensor:
+def _short_list(cosine: Tensor, right: Tensor, candidates: Tensor) -> Tensor:
     """Places [n, k]; the right tools are always among them."""
-    noisy = relevance + torch.randn_like(relevance) * _NOISE + right * 1e3
+    noisy = cosine + torch.randn_like(cosine) * _NOISE + right * 1e3
     noisy = noisy.masked_fill(~candidates, _NEVER)
-    return noisy.topk(min(SHORT_LIST, relevance.shape[1]), dim=1).indices
+    return noisy.topk(min(SHORT_LIST, cosine.shape[1]), dim=1).indices
 
 
 def _targets(batch: Batch, listed: Tensor) -> tuple[Tensor, Tensor, Tensor]:

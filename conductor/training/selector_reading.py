@@ -157,8 +157,8 @@ def places_of(mask: Tensor) -> Tensor:
     """[n, l]: where in its text each row stands, 0 for the first and 1 for the last.
 
     Args:
-        mask: [n, l], above 0 where there is a row; all of a text's rows come first.
+        mask: [n, l], above 0 where there is a row; some may be hidden in training.
     """
-    last = (mask > 0).sum(1, keepdim=True) - 1
     at = torch.arange(mask.shape[1])[None, :]
+    last = (at * (mask > 0)).amax(1, keepdim=True)
     return (at / last.clamp(min=1)).clamp(max=1.0)

@@ -19,16 +19,17 @@ from typing import Any, TextIO
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from conductor.policy.filling_fields import ToolFields, read_tools
 from conductor.policy.tokens import Tokens
 from conductor.training.checkpoints import (
     load_checkpoint,
+    of_this_run,
     random_state,
     restore_random_state,
     save_checkpoint,
+    save_weights,
     seed_everything,
 )
 from conductor.training.datasets import DATA_VARIABLE
@@ -205,20 +206,19 @@ class Trainer:
                 "spent_s": self.spent_s,
             },
         )
-        temporary = self.out / "filler.safetensors.part"
         rounded = copy.deepcopy(self.average)
         round_weights(rounded)
-        save_file(dict(rounded.state_dict()), temporary)
-        temporary.replace(self.out / "filler.safetensors")
+        save_weights(self.out / "filler.safetensors", rounded.state_dict())
 
     def resume(self) -> None:
         """Go on from the checkpoint of an earlier run."""
-        state = load_checkpoint(self.out / "filler.checkpoint")
-        self.joint.load_state_dict(state["model"])
-        self.average.load_state_dict(state["average"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        restore_random_state(state["random"], self.rng)
-        self.step, self.spent_s = state["step"], state["spent_s"]
+        with of_this_run(self.out / "filler.checkpoint"):
+            state = load_checkpoint(self.out / "filler.checkpoint")
+            self.joint.load_state_dict(state["model"])
+            self.average.load_state_dict(state["average"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            restore_random_state(state["random"], self.rng)
+            self.step, self.spent_s = state["step"], state["spent_s"]
 
 
 def _size(item: Labelled) -> int:

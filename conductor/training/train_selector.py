@@ -18,13 +18,13 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from conductor.policy.tokens import Tokens
-from conductor.training.checkpoints import load_checkpoint, save_checkpoint, save_weights
+from conductor.training.checkpoints import load_checkpoint, of_this_run, save_checkpoint, save_weights
 from conductor.training.datasets import data_folder
 from conductor.training.encoder import Bottom
 from conductor.training.feedback import FeedbackSamples
 from conductor.training.rounding import round_weights
 from conductor.training.selector import SelectorModel
-from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolTexts, batch_of
+from conductor.training.selector_batches import Batch, Foreigners, Nearness, States, ToolReader, batch_of
 from conductor.training.selector_loss import Losses, Sources, losses_of
 from conductor.training.selector_marks import Marks
 from conductor.training.selector_samples import Catalogue, Mixture, Sample, Samples
@@ -127,12 +127,13 @@ def train(
     average = {name: value.detach().clone() for name, value in model.state_dict().items()}
     step, seconds = 0, 0.0
     if resume and (out / CHECKPOINT).exists():
-        state = load_checkpoint(out / CHECKPOINT)
-        model.load_state_dict(state["model"])
-        average = state["average"]
-        optimiser.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
-        step, seconds = state["step"], state["seconds"]
+        with of_this_run(out / CHECKPOINT):
+            state = load_checkpoint(out / CHECKPOINT)
+            model.load_state_dict(state["model"])
+            average = state["average"]
+            optimiser.load_state_dict(state["optimizer"])
+            torch.set_rng_state(state["random"])
+            step, seconds = state["step"], state["seconds"]
     else:
         (out / "history.jsonl").write_text("")
         (out / "config.json").write_text(json.dumps(dataclasses.asdict(config), indent=1))
@@ -147,7 +148,7 @@ def train(
     samples.near = nearness
     sources = Sources(
         states=states,
-        texts=ToolTexts(catalogue, states),
+        tools=ToolReader(catalogue, states),
         foreigners=Foreigners(),
         pieces_dropped=config.pieces_dropped,
     )
@@ -219,9 +220,8 @@ def batches(config: Config, samples: Samples, nearness: Nearness, start: int) ->
         chance.shuffle(cuts)
         for at, cut in enumerate(cuts):
             if start <= block * _BLOCK + at < config.steps:
-                batch = batch_of(
-                    cut, samples.catalogue, chance, links_shown=config.links_shown, alike=nearness.alike
-                )
+                own = random.Random(f"{config.seed} batch {block * _BLOCK + at}")  # noqa: S311 - samples
+                batch = batch_of(cut, samples.catalogue, own, links_shown=config.links_shown, alike=nearness.alike)
                 yield kind, batch
 
 
@@ -270,6 +270,7 @@ class Log:
         self._sums.setdefault(f"pointer {kind}", []).append(losses.pointer)
         self._sums.setdefault("unary", []).append(losses.unary)
         self._sums.setdefault("relevance", []).append(losses.relevance)
+        self._sums.setdefault("vector", []).append(losses.vector)
         if step % 50 and step != steps:
             return
         means = {name: sum(values) / len(values) for name, values in self._sums.items()}

@@ -78,14 +78,22 @@ def _named(registry: str, names: Sequence[str] | None, data: Path) -> tuple[Tool
 
 
 @cache
+def _organisations() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    found: Mapping[str, Sequence[Mapping[str, Any]]] = json.loads(AGENT_CARDS.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
 def registry_cards(registry: str, data: Path) -> tuple[Mapping[str, ToolCard], tuple[ToolCard, ...]]:
     """Cards of a data set by name, the first of each name, and all of them as one tuple that examples share."""
     if registry == "packs":
         agents = tuple(map(ToolCard.from_json, json.loads(PACK_CARDS.read_text(encoding="utf-8"))))
         return {card.name: card for card in agents}, agents
     if registry.startswith("agents/"):
-        organisations = json.loads(AGENT_CARDS.read_text(encoding="utf-8"))
-        agents = tuple(map(ToolCard.from_json, organisations[registry.removeprefix("agents/")]))
+        name = registry.removeprefix("agents/")
+        if name not in _organisations():
+            raise TrainingDataInvalid(f"{AGENT_CARDS} has no organisation {name}")
+        agents = tuple(map(ToolCard.from_json, _organisations()[name]))
         return {card.name: card for card in agents}, agents
     cards: dict[str, ToolCard] = {}
     seen: set[int] = set()

@@ -150,7 +150,7 @@ def _data(folder: Path) -> Path:
 def test_samples_with_feedback_use_the_catalogue_and_keep_out_held_sets(tmp_path: Path) -> None:
     data, nothing = _data(tmp_path / "data"), tmp_path / "nothing"
     catalogue = Catalogue()
-    samples = Samples(data, catalogue, mixture=Mixture(), parts=("train",), folder=nothing)
+    samples = Samples(data, catalogue, mixture=Mixture(), folder=nothing)
     before = len(catalogue.cards)
     corrected = read_corrected(written(tmp_path, ROW))
     source = FeedbackSamples(samples, data, folder=nothing, extra=corrected)
@@ -182,7 +182,7 @@ def test_samples_with_feedback_use_the_catalogue_and_keep_out_held_sets(tmp_path
 def test_a_batch_says_what_was_told_of_its_tools(tmp_path: Path) -> None:
     data, nothing = _data(tmp_path / "data"), tmp_path / "nothing"
     catalogue = Catalogue()
-    samples = Samples(data, catalogue, mixture=Mixture(), parts=("train",), folder=nothing)
+    samples = Samples(data, catalogue, mixture=Mixture(), folder=nothing)
     source = FeedbackSamples(samples, data, folder=nothing)
     chance = random.Random(4)
     drawn = [sample for sample in (source.draw(chance) for _ in range(20)) if sample.feedback][:4]
