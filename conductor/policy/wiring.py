@@ -86,7 +86,7 @@ class Wiring:
 
         Args:
             chosen: The agents in their order.
-            filled: What the model made of their arguments; references are to earlier places.
+            filled: What the model made of their arguments; references are to other places, never in a circle.
 
         Raises:
             Unfilled: no way gives every required input something.

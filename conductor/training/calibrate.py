@@ -1,8 +1,8 @@
-"""Fits how sure the planner may be.
+"""Fits by which score plans are ranked and how sure the planner may be.
 
-`python -m conductor.training.calibrate --selector FILE --filler FILE --out FILE`: the weights must be those of a
-training without the `select` parts, for a model is too sure of what it was trained on. What is fitted here then
-goes with the final weights of the same design (`export --confidence`).
+`python -m conductor.training.calibrate --selector FILE --filler FILE --out FILE`: the weights are those that ship;
+they were not trained on the `select` parts, for a model is too sure of what it was trained on. What is fitted here
+goes into the exported file (`export --confidence`).
 """
 
 import argparse
@@ -222,8 +222,8 @@ def _words(request: str) -> tuple[str, ...]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m conductor.training.calibrate", description=__doc__)
-    parser.add_argument("--selector", type=Path, required=True, help="weights of train_selector, without select")
-    parser.add_argument("--filler", type=Path, help="weights of train_filler, without select; none: no arguments")
+    parser.add_argument("--selector", type=Path, required=True, help="weights of train_selector")
+    parser.add_argument("--filler", type=Path, help="weights of train_filler; none: no arguments")
     parser.add_argument("--data", type=Path, help="folder of the data sets; PODIUM_PLANNING_DATA by default")
     parser.add_argument("--out", type=Path, required=True, help="JSON for `export --confidence`")
     given = parser.parse_args(arguments)

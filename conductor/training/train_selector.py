@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch.utils.tensorboard import SummaryWriter
 
 from conductor.policy.tokens import Tokens
@@ -55,12 +56,19 @@ STAGES = (
     Stage(name="feedback", share=0.30, kinds={"shared": 0.42, "own": 0.35, "foreign": 0.12, "feedback": 0.11}),
 )
 
+OWN_TOOLS = (
+    Stage(name="own tools", share=1.0, kinds={"own": 0.55, "foreign": 0.20, "shared": 0.18, "feedback": 0.07}),
+)
+"""A second training that goes on from the first: mostly requests over tools of their own, and Chinese."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Everything that decides the result."""
 
     seed: int = 1
+    start: str = ""
+    """Weights of a training that this one goes on from, by `OWN_TOOLS`; without, it begins with the encoder's."""
     steps: int = 4200
     """Updates in all; the learning rates fall linearly to nothing at the last."""
     batch: int = 32
@@ -117,6 +125,8 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(config.seed)
     model = SelectorModel(dropout=config.dropout, layers=config.layers, maxsim=config.maxsim)
+    if config.start:
+        model.load_state_dict(load_file(config.start))
     optimiser = torch.optim.AdamW(
         [
             {"params": model.encoder_parameters(), "lr": config.encoder_rate, "full": config.encoder_rate},
@@ -153,8 +163,8 @@ def train(
         pieces_dropped=config.pieces_dropped,
     )
     marks = Marks(data, tokens, folder=folder, most=_MARKED)
-    log = Log(out, samples.sizes)
-    ends = _ends(config.steps)
+    log = Log(out, samples.sizes, config)
+    ends = _ends(config)
     saved = began = time.monotonic()
 
     for kind, batch in batches(config, samples, nearness, step):
@@ -171,7 +181,7 @@ def train(
         _follow(average, model, min(config.average, (step + 1) / (step + 10)))
         step += 1
         spent = seconds + time.monotonic() - began
-        log.losses(step, config.steps, kind, losses, spent)
+        log.losses(step, kind, losses, spent)
         if time.monotonic() - saved > checkpoint_every_s or step == config.steps:
             save_checkpoint(
                 out / CHECKPOINT,
@@ -206,7 +216,7 @@ def batches(config: Config, samples: Samples, nearness: Nearness, start: int) ->
     """The batches of the steps from `start` on; a step's batch depends on the seed and the step alone."""
     for block in range(start // _BLOCK, -(-config.steps // _BLOCK)):
         chance = random.Random(f"{config.seed} block {block}")  # noqa: S311 - samples
-        stage = _stage(block * _BLOCK, config.steps)
+        stage = _stage(block * _BLOCK, config)
         kinds = stage.kinds
         kind = chance.choices(list(kinds), list(kinds.values()))[0]
         drawn: list[Sample] = []
@@ -225,21 +235,25 @@ def batches(config: Config, samples: Samples, nearness: Nearness, start: int) ->
                 yield kind, batch
 
 
-def _stage(step: int, steps: int) -> Stage:
+def _stages(config: Config) -> tuple[Stage, ...]:
+    return OWN_TOOLS if config.start else STAGES
+
+
+def _stage(step: int, config: Config) -> Stage:
     share = 0.0
-    for stage in STAGES:
+    for stage in _stages(config):
         share += stage.share
-        if step < share * steps:
+        if step < share * config.steps:
             return stage
-    return STAGES[-1]
+    return _stages(config)[-1]
 
 
-def _ends(steps: int) -> dict[int, str]:
+def _ends(config: Config) -> dict[int, str]:
     """The last step of each stage with its name."""
     found, share = {}, 0.0
-    for stage in STAGES:
+    for stage in _stages(config):
         share += stage.share
-        found[min(steps, round(share * steps))] = stage.name
+        found[min(config.steps, round(share * config.steps))] = stage.name
     return found
 
 
@@ -258,24 +272,26 @@ def _follow(average: dict[str, torch.Tensor], model: SelectorModel, kept: float)
 class Log:
     """Progress on the screen, scalars for TensorBoard, rows for the curves."""
 
-    def __init__(self, out: Path, sizes: Mapping[str, int]) -> None:
+    def __init__(self, out: Path, sizes: Mapping[str, int], config: Config) -> None:
+        self._config = config
         self._history = out / "history.jsonl"
         self._board = SummaryWriter(str(out / "tensorboard"))
         self._sums: dict[str, list[float]] = {}
         _say(f"samples {dict(sizes)}")
 
-    def losses(self, step: int, steps: int, kind: str, losses: Losses, seconds: float) -> None:
+    def losses(self, step: int, kind: str, losses: Losses, seconds: float) -> None:
         """Note the losses of a step; every 50 a line."""
         self._sums.setdefault("loss", []).append(losses.total.item())
         self._sums.setdefault(f"pointer {kind}", []).append(losses.pointer)
         self._sums.setdefault("unary", []).append(losses.unary)
         self._sums.setdefault("relevance", []).append(losses.relevance)
         self._sums.setdefault("vector", []).append(losses.vector)
+        steps = self._config.steps
         if step % 50 and step != steps:
             return
         means = {name: sum(values) / len(values) for name, values in self._sums.items()}
         self._sums.clear()
-        self._note(step, {"stage": _stage(step - 1, steps).name, "seconds": round(seconds, 1), **means})
+        self._note(step, {"stage": _stage(step - 1, self._config).name, "seconds": round(seconds, 1), **means})
         shown = "  ".join(f"{name} {value:.3f}" for name, value in means.items())
         left = seconds / step * (steps - step)
         _say(f"step {step}/{steps}  {seconds:.0f} s, {left:.0f} s left  {shown}")
@@ -311,6 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--steps", type=int, default=4200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", default="", metavar="FILE", help="go on from these weights, over own tools")
     parser.add_argument("--resume", action="store_true", help="go on from OUT/selector.checkpoint")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--marks-every", type=int, default=0, help="steps between marks; 0: at the ends of stages")
@@ -324,6 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mixture = {name: float(value) for name, _, value in (x.partition("=") for x in known.mixture)}
     config = Config(
         seed=known.seed,
+        start=known.start,
         steps=known.steps,
         mixture=Mixture(**mixture),
         **fields,
