@@ -8,6 +8,7 @@ from conductor.policy.cards import ToolCard
 from conductor.policy.decisions import STOP, decision_lines, decisions_of
 from conductor.policy.parts import WIDTH
 from conductor.policy.selecting import NOTHING, Extra, Hypothesis, Verdict
+from conductor.policy.selecting_flows import FieldWords
 from conductor.policy.selecting_index import KEPT_TOKENS, TOKEN, ToolIndex
 
 CARDS = tuple(ToolCard(name=name) for name in ("find", "book", "send"))
@@ -16,6 +17,7 @@ INDEX = ToolIndex(
     vectors=np.zeros((3, WIDTH), dtype=np.float32),
     tokens=np.zeros((3, KEPT_TOKENS, TOKEN), dtype=np.float32),
     mask=np.zeros((3, KEPT_TOKENS), dtype=np.float32),
+    fields=tuple(map(FieldWords.of, CARDS)),
 )
 KEYS = tuple(card.key for card in CARDS)
 
