@@ -80,7 +80,12 @@ def plan(
     """
     if any(path is not None for path in (batch, out, decisions, tools)):
         if planner == PlannerName.HYBRID:
-            raise InvalidRequest("hybrid plans one request; with --batch use rules or policy", field="planner")
+            raise InvalidRequest(
+                "hybrid asks the rules of the packs first, and no rule speaks of tools that only a file describes",
+                field="planner",
+                next_step="With --batch use --planner policy, or rules for the packs' agents; "
+                "hybrid plans one request: `podium plan TEXT --planner hybrid`.",
+            )
         _plan_batch(
             text, now, planner or PlannerName.POLICY, batch, out, decisions, tools, threads, data, as_json=as_json
         )

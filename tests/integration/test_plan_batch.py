@@ -68,7 +68,11 @@ def test_decisions_do_not_take_the_place_of_what_is_read_or_written(folder: Path
     assert not (folder / "out.jsonl").exists()
 
 
-def test_who_takes_no_decisions_says_what_to_do_instead(folder: Path) -> None:
+def test_who_cannot_plan_a_file_or_takes_no_decisions_says_what_to_do_instead(folder: Path) -> None:
+    hybrid = _plan(folder, "--planner", "hybrid")
+    assert (hybrid.status, hybrid.error["code"]) == (1, "INVALID_REQUEST")
+    assert "no rule speaks of tools that only a file describes" in hybrid.error["message"]
+    assert "--planner policy" in hybrid.error["next_step"]
     rules = _plan(folder, "--planner", "rules", "--decisions", str(folder / "decisions.jsonl"))
     assert (rules.status, rules.error["code"]) == (1, "INVALID_REQUEST")
     assert "rules takes no decisions" in rules.error["message"]
