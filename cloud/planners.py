@@ -18,7 +18,7 @@ from cloud.settings import Settings
 from cloud.specialists import Specialists
 from conductor.hybrid_planner import HybridPlanner
 from conductor.planner import Planner
-from conductor.thresholds import PlanThresholds, TenantThresholds, model_thresholds
+from conductor.thresholds import PlanThresholds, TenantThresholds
 from podium.errors import InternalError, PodiumError
 
 if TYPE_CHECKING:
@@ -128,15 +128,8 @@ class TrainedPart:
         return self._slot.current()
 
     def thresholds(self) -> PlanThresholds:
-        """What the model that serves was calibrated to; safe values while none does.
-
-        Raises:
-            PlanThresholdsInvalid, ConfidenceParametersInvalid: the model's metadata are damaged.
-        """
-        if not self._slot.version:
-            return PlanThresholds()
-        drafter = self._slot.current()
-        return model_thresholds(drafter.model.properties, accept_at=drafter.confidence.accept_at)
+        """What the model that serves was calibrated to; safe values while none does."""
+        return self._slot.current().thresholds if self._slot.version else PlanThresholds()
 
     @property
     def usable(self) -> bool:
