@@ -24,7 +24,7 @@ def plan_batch(
     *,
     batch: Path,
     out: Path,
-    decisions: Path | None,
+    decisions: Path | None = None,
     tools: Path | None,
     planner: str,
     model: "PlannerModel | None",
