@@ -23,7 +23,7 @@ class AgentProblems:
     def of(self, agent: RegisteredAgent) -> str:
         """What is wrong with an agent, on one line; empty when nothing is known to be."""
         state = self._state(agent)
-        return "" if state is None else _shown("; ".join(_of_model(state)))
+        return "" if state is None else one_line("; ".join(_of_model(state)))
 
     def model_version(self, agent: RegisteredAgent) -> str:
         """The version of its model that serves; empty when none does, or it has none."""
@@ -33,7 +33,7 @@ class AgentProblems:
     def left_out(self) -> tuple[tuple[LeftOut, str], ...]:
         """Registered versions that do not serve since the start, each with why."""
         return tuple(
-            (one, _shown(f"left out at start: {one.reason}"))
+            (one, one_line(f"left out at start: {one.reason}"))
             for one in self._registrations.left_out
             if self._registry.exactly(one.name, one.version) is None
         )
@@ -52,7 +52,8 @@ def _of_model(state: SlotState) -> Iterator[str]:
         yield "no version serves"
 
 
-def _shown(text: str) -> str:
+def one_line(text: str) -> str:
+    """What is wrong, fit to be shown: on one line, of bounded length, without control characters."""
     words = plain(" ".join(text.split()))
     return (
         words if len(words) <= _MAX_PROBLEM_CHARS else words[: _MAX_PROBLEM_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"

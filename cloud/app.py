@@ -225,6 +225,7 @@ class App:
                 registrations,
                 registrar,
                 AgentProblems(specialists.registry, registrations, onnx),
+                lambda: planners.state,
             ),
             server,
         )

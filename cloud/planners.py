@@ -2,13 +2,15 @@
 
 A server whose trained planner is missing or refused starts all the same and plans by rules. It says so in its
 log, in the health service under `podium.planner`, and in the route of every plan that it was asked for. Only a
-server that was told to use the trained planner alone does not start without it.
+server that was told to use the trained planner alone does not start without it. A promoted version that is refused
+while an older one plans is told with the reason by `state`.
 """
 
 import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,17 +20,30 @@ from cloud.settings import Settings
 from cloud.specialists import Specialists
 from conductor.hybrid_planner import HybridPlanner
 from conductor.planner import Planner
-from conductor.thresholds import PlanThresholds, TenantThresholds, model_thresholds
+from conductor.thresholds import PlanThresholds, TenantThresholds
 from podium.errors import InternalError, PodiumError
 
 if TYPE_CHECKING:
     from conductor.policy.drafting import Drafter
     from tools.artefacts.registry import ArtefactRegistry
+    from tools.artefacts.serving import Refused
 
 _LOG = logging.getLogger(__name__)
 
 HEALTH_NAME = "podium.planner"
 """Under which the health service says whether the planner is whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerState:
+    """What a server plans with."""
+
+    planner: str
+    """The setting."""
+    version: str = ""
+    """Of the trained planner that plans; "" for none."""
+    refused: "tuple[Refused, ...]" = ()
+    """Versions of it that should plan and do not."""
 
 
 class Slot(Protocol):
@@ -37,6 +52,11 @@ class Slot(Protocol):
     @property
     def version(self) -> str:
         """Which version serves; "" for none."""
+        ...
+
+    @property
+    def refused(self) -> "tuple[Refused, ...]":
+        """Versions that should serve and do not."""
         ...
 
     def current(self) -> "Drafter":
@@ -62,6 +82,10 @@ class _OneModel:
     @property
     def version(self) -> str:
         return "" if self._drafter is None else self._drafter.model.version or "unnamed"
+
+    @property
+    def refused(self) -> "tuple[Refused, ...]":
+        return ()  # a command ends with the error instead
 
     def current(self) -> "Drafter":
         if self._drafter is None:
@@ -128,20 +152,23 @@ class TrainedPart:
         return self._slot.current()
 
     def thresholds(self) -> PlanThresholds:
-        """What the model that serves was calibrated to; safe values while none does.
-
-        Raises:
-            PlanThresholdsInvalid, ConfidenceParametersInvalid: the model's metadata are damaged.
-        """
-        if not self._slot.version:
-            return PlanThresholds()
-        drafter = self._slot.current()
-        return model_thresholds(drafter.model.properties, accept_at=drafter.confidence.accept_at)
+        """What the model that serves was calibrated to; safe values while none does."""
+        return self._slot.current().thresholds if self._slot.version else PlanThresholds()
 
     @property
-    def usable(self) -> bool:
-        """Whether a model serves."""
-        return bool(self._slot.version)
+    def version(self) -> str:
+        """Which version of the model serves; "" for none."""
+        return self._slot.version
+
+    @property
+    def refused(self) -> "tuple[Refused, ...]":
+        """Versions of the model that should serve and do not, or else why none could be loaded."""
+        from tools.artefacts.serving import Refused
+
+        refused, failure = self._slot.refused, self.failure
+        if refused or failure is None or self._slot.version:
+            return refused
+        return (Refused(version="", code=failure.code, reason=failure.message),)
 
     def follow(self) -> None:
         """Follow promotions from now on."""
@@ -163,25 +190,33 @@ class TrainedPart:
 class ServedPlanner:
     """The planner of a server; made by `open`."""
 
-    def __init__(self, planner: Planner, trained: TrainedPart | None) -> None:
+    def __init__(self, planner: Planner, trained: TrainedPart | None, setting: str) -> None:
         """Use `open`."""
         self.planner = planner
         self._trained = trained
+        self._setting = setting
 
     @classmethod
     def open(cls, settings: Settings, specialists: Specialists, artefacts: "ArtefactRegistry") -> "ServedPlanner":
         """Put a server's planner together; nothing is loaded yet, see `warm` and `require`."""
         if settings.planner == "rules":
-            return cls(specialists.planner, None)
+            return cls(specialists.planner, None, settings.planner)
         from cloud.planning import policy_slot
 
         trained = TrainedPart(policy_slot(specialists, artefacts))
-        return cls(planner_of(settings, specialists, trained), trained)
+        return cls(planner_of(settings, specialists, trained), trained, settings.planner)
 
     @property
     def needs_model(self) -> bool:
         """Whether it plans with more than rules."""
         return self._trained is not None
+
+    @property
+    def state(self) -> PlannerState:
+        """What plans now, and what should and does not; asks nothing but memory."""
+        if self._trained is None:
+            return PlannerState(planner=self._setting)
+        return PlannerState(planner=self._setting, version=self._trained.version, refused=self._trained.refused)
 
     async def require(self, settings: Settings) -> None:
         """Load the trained planner now if nothing else plans.
@@ -198,7 +233,7 @@ class ServedPlanner:
             return True
         await asyncio.to_thread(self._trained.load)
         self._trained.follow()
-        return self._trained.usable
+        return bool(self._trained.version)
 
     def close(self) -> None:
         """Stop following promotions."""

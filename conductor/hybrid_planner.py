@@ -68,13 +68,19 @@ class _Said:
 class HybridPlanner:
     """Asks rules, then the trained planner; see `conductor.planner.Planner`."""
 
-    def __init__(self, rules: RulePlanner, policy: Planner, thresholds: Callable[[str], PlanThresholds]) -> None:
+    def __init__(
+        self,
+        rules: RulePlanner,
+        policy: Planner,
+        thresholds: Callable[[str, PlanThresholds | None], PlanThresholds],
+    ) -> None:
         """Combine two planners.
 
         Args:
             rules: asked first; also knows the revisions of packs.
             policy: the trained planner; its plans' confidence is a calibrated probability.
-            thresholds: how sure they must be, by the caller's tenant.
+            thresholds: how sure they must be, by the caller's tenant and what the model that made the plan was
+                calibrated to, None where no model made one; see `TenantThresholds`.
         """
         self._rules = rules
         self._policy = policy
@@ -97,8 +103,10 @@ class HybridPlanner:
             reason = f"the rule {rules.plan.origin} fits"
             return _routed(rules.plan, rules.entry(taken=True, reason=reason, threshold=limits.rules))
         policy = await self._asked("policy", self._policy, situation)
-        # Anew: the first request loads the model, which brings its thresholds along.
-        return _decided(situation, rules, policy, self._limits(situation))
+        # Anew: a plan is held against what its own model was calibrated to, whichever serves by now. The rules
+        # were held against theirs.
+        limits = replace(self._limits(situation, policy.proposal), rules=limits.rules)
+        return _decided(situation, rules, policy, limits)
 
     async def revise(
         self, situation: Situation, finished: FinishedStep, *, origins_used: frozenset[str]
@@ -110,7 +118,7 @@ class HybridPlanner:
             return _routed(revised, entry)
         try:
             revised = await self._policy.revise(situation, finished, origins_used=origins_used)
-            limits = self._thresholds(situation.tenant)
+            limits = self._thresholds(situation.tenant, revised.thresholds if revised is not None else None)
         except PodiumError as error:
             _LOG.warning("the trained planner did not look at a finished step: %s", error.code)
             return None
@@ -119,9 +127,9 @@ class HybridPlanner:
         said = _Said(planner="policy", proposal=revised)
         return _routed(revised, said.entry(taken=True, reason=revised.reason, threshold=limits.run))
 
-    def _limits(self, situation: Situation) -> PlanThresholds:
+    def _limits(self, situation: Situation, planned: Proposal | None = None) -> PlanThresholds:
         try:
-            return self._thresholds(situation.tenant)
+            return self._thresholds(situation.tenant, None if planned is None else planned.thresholds)
         except PodiumError as error:
             # Without thresholds nothing of the trained planner runs by itself; the rules have their default.
             _LOG.error("the trained planner has no thresholds: %s", error.code)

@@ -8,6 +8,7 @@ from agents.invocation import Caller
 from agents.registry import AgentRegistry
 from conductor.plan import Plan
 from conductor.route import RouteEntry
+from conductor.thresholds import PlanThresholds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class Proposal:
     """What else was considered, best first; planners that do not weigh plans have none."""
     route: tuple[RouteEntry, ...] = ()
     """Every planner that was asked, in order; empty where there was only one to ask."""
+    thresholds: PlanThresholds | None = None
+    """What the model that made the plan was calibrated to; None of planners without a model."""
     for_person: bool = False
     """Nobody is sure enough of the plan: a person is asked for it, and nothing runs before."""
 

@@ -85,18 +85,26 @@ class TenantThresholds:
 
         Args:
             given: by tenant; `DEFAULT_TENANT` is everybody else.
-            model: the model's own, asked anew each time, because another model may be promoted meanwhile.
+            model: those of the model that serves now, for what no model planned; asked anew each time, because
+                another model may be promoted meanwhile.
         """
         self._given = dict(given)
         self._model = model
 
-    def __call__(self, tenant: str) -> PlanThresholds:
+    def __call__(self, tenant: str, model: PlanThresholds | None = None) -> PlanThresholds:
         """The thresholds for a tenant.
+
+        Args:
+            tenant: Whose request it is.
+            model: Those of the model that made the plan, which may have been replaced since; None: of the one
+                that serves.
 
         Raises:
             PlanThresholdsInvalid: those given contradict each other.
         """
-        everybody = self._given.get(DEFAULT_TENANT, GivenThresholds()).over(self._model())
+        everybody = self._given.get(DEFAULT_TENANT, GivenThresholds()).over(
+            self._model() if model is None else model
+        )
         return self._given[tenant].over(everybody) if tenant in self._given else everybody
 
 

@@ -54,6 +54,7 @@ MAY_CALL: Mapping[str, frozenset[str]] = MappingProxyType(
         "/podium.v1.EdgeService/Connect": frozenset({DEVICE, ADMINISTRATOR}),
         "/podium.v1.RegistryService/ListAgents": _KNOW_AGENTS,
         "/podium.v1.RegistryService/GetAgent": _KNOW_AGENTS,
+        "/podium.v1.RegistryService/GetPlanner": _KNOW_AGENTS - {AGENT_HOST},
         "/podium.v1.RegistryService/RegisterAgent": _RUN,
         "/podium.v1.RegistryService/SetAgentEnabled": _RUN,
         "/podium.v1.RegistryService/SetAgentWeights": _RUN,

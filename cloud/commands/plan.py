@@ -54,6 +54,10 @@ def plan(
         Path | None, typer.Option("--batch", help='Requests, one {"id", "request"[, "tools"]} a line.')
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Where the plans of --batch go.")] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option("--decisions", help="Where what the model chose goes, with log-probabilities; of --batch."),
+    ] = None,
     tools: Annotated[
         Path | None,
         typer.Option("--tools", help='{"tools"[, "links"]} for rows without tools; the packs\' agents without.'),
@@ -72,11 +76,19 @@ def plan(
 
     With --batch, plans every row of a file, over its own tools, those of --tools or the packs' agents, and writes
     one {"id", "steps", "confidence"} a line to --out. A row with any other key fails before anything is planned.
+    --decisions gets the choices that made each plan, one request a line, for training by reinforcement.
     """
-    if batch is not None or out is not None or tools is not None:
+    if any(path is not None for path in (batch, out, decisions, tools)):
         if planner == PlannerName.HYBRID:
-            raise InvalidRequest("hybrid plans one request; with --batch use rules or policy", field="planner")
-        _plan_batch(text, now, planner or PlannerName.POLICY, batch, out, tools, threads, data, as_json=as_json)
+            raise InvalidRequest(
+                "hybrid asks the rules of the packs first, and no rule speaks of tools that only a file describes",
+                field="planner",
+                next_step="With --batch use --planner policy, or rules for the packs' agents; "
+                "hybrid plans one request: `podium plan TEXT --planner hybrid`.",
+            )
+        _plan_batch(
+            text, now, planner or PlannerName.POLICY, batch, out, decisions, tools, threads, data, as_json=as_json
+        )
         return
     if not text.strip():
         raise InvalidRequest("the text is empty", field="text")
@@ -136,6 +148,7 @@ def _plan_batch(
     planner: PlannerName,
     batch: Path | None,
     out: Path | None,
+    decisions: Path | None,
     tools: Path | None,
     threads: int,
     data: Path,
@@ -153,6 +166,7 @@ def _plan_batch(
         specialists_of(data),
         batch=batch,
         out=out,
+        decisions=decisions,
         tools=tools,
         planner=planner.value,
         model=_model(data) if planner == PlannerName.POLICY else None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conductor.policy.batch import BatchPlan, BatchPlanner, BatchRow
 from conductor.policy.batch_file import BatchTools, read_rows, read_tools, require_apart, write_plans
-from podium.errors import PodiumError
+from podium.errors import InvalidRequest, PodiumError
 
 if TYPE_CHECKING:
     from cloud.specialists import Specialists
@@ -24,6 +24,7 @@ def plan_batch(
     *,
     batch: Path,
     out: Path,
+    decisions: Path | None = None,
     tools: Path | None,
     planner: str,
     model: "PlannerModel | None",
@@ -36,6 +37,7 @@ def plan_batch(
         specialists: whose agents rows without tools are planned over when there is no `tools` file.
         batch: the rows.
         out: where the plans go.
+        decisions: where the decisions go that made them; only the planner policy takes decisions.
         tools: tools, and links between them, for rows without tools of their own.
         planner: policy or rules.
         model: of the planner policy.
@@ -44,9 +46,13 @@ def plan_batch(
 
     Raises:
         BatchInvalid: a file has another form; nothing was planned.
+        InvalidRequest: decisions are wanted of a planner that takes none.
         OnnxError: the runtime failed.
     """
     require_apart(out, batch, tools)
+    if decisions is not None:
+        _require_decisions(planner)
+        require_apart(decisions, batch, tools, out, field="decisions")
     rows = read_rows(batch)
     shared = read_tools(tools) if tools is not None else _of_packs(specialists)
     began = time.monotonic()
@@ -56,10 +62,20 @@ def plan_batch(
     else:
         if model is None:
             raise ValueError("the planner policy needs a model")
-        plans = _by_policy(model, rows, shared, threads)
-    count = write_plans(out, _told(plans, len(rows)))
+        plans = _by_policy(model, rows, shared, threads, keep_decisions=decisions is not None)
+    count = write_plans(out, _told(plans, len(rows)), decisions=decisions)
     took = time.monotonic() - began
-    return {"plans": count, "out": str(out), "seconds": round(took, 2), "planner": planner, "threads": threads}
+    report = {"plans": count, "out": str(out), "seconds": round(took, 2), "planner": planner, "threads": threads}
+    return report | ({"decisions": str(decisions)} if decisions is not None else {})
+
+
+def _require_decisions(planner: str) -> None:
+    if planner != "policy":
+        raise InvalidRequest(
+            f"the planner {planner} takes no decisions that have a probability",
+            field="decisions",
+            next_step="Use --planner policy, or leave --decisions out.",
+        )
 
 
 def _of_packs(specialists: "Specialists") -> BatchTools:
@@ -69,14 +85,20 @@ def _of_packs(specialists: "Specialists") -> BatchTools:
 
 
 def _by_policy(
-    model: "PlannerModel", rows: tuple[BatchRow, ...], shared: BatchTools, threads: int
+    model: "PlannerModel", rows: tuple[BatchRow, ...], shared: BatchTools, threads: int, *, keep_decisions: bool
 ) -> Iterator[BatchPlan]:
     from conductor.policy.drafting import Drafter
     from conductor.policy.tokens import Tokens
 
     vocabulary = Tokens()
     needed = shared.cards if any(row.tools is None for row in rows) else ()
-    planner = BatchPlanner(lambda: Drafter(model, vocabulary), tools=needed, links=shared.links, threads=threads)
+    planner = BatchPlanner(
+        lambda: Drafter(model, vocabulary),
+        tools=needed,
+        links=shared.links,
+        threads=threads,
+        keep_decisions=keep_decisions,
+    )
     return planner.plans(rows)
 
 

@@ -20,10 +20,11 @@ from cloud.audit import FOLDER as AUDIT_FOLDER
 from cloud.commands.connection import metrics_address
 from cloud.planners import HEALTH_NAME
 from cloud.settings import Settings, load_settings
+from podium.client import Client
 from podium.errors import NotFound, PodiumError, ServerUnavailable
 from podium.link import Address, sync_channel, unreachable
 from podium.rpc_status import from_rpc_error
-from podium.v1 import agent_pb2
+from podium.v1 import agent_pb2, registry_pb2
 from tools.ledger.errors import LedgerCorrupt
 from tools.ledger.reading import head_of, verify
 from tools.models.pinned import ModelNotPinned
@@ -37,6 +38,9 @@ _CONNECTS_WITHIN_S = 2.0
 _LOOKS_AT_ONCE = 16
 _PLANNER_LOADS_WITHIN_S = 30.0
 _LOOKS_AGAIN_AFTER_S = 0.1
+_SHIPPED = "shipped"
+"""What `GetPlanner` calls the version of the package."""
+_PROMOTE_ANOTHER = "Promote a version that can be used, or see `podium artefacts`"
 _MOST_PAGE_BYTES = 2**22
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -70,21 +74,49 @@ def planner(address: Address, data: Path | None) -> Vital:
 
     Args:
         address: of the server.
-        data: its data directory, where it is at hand: says why the trained planner cannot be used.
+        data: its data directory, where it is at hand: says what a server would load that loads nothing yet.
 
     Raises:
         ServerUnavailable: the server does not answer.
     """
     states = health_pb2.HealthCheckResponse
     status = _planner_status(address)
-    if status == states.SERVING:
-        return Vital(ok=True, detail="everything that the setting planner names is in use")
     if status is None:
         return Vital(ok=False, detail=f"the trained planner was not loaded within {_PLANNER_LOADS_WITHIN_S:.0f} s")
+    with Client(address) as client:
+        state = client.planner()
+    if state.model_version or status == states.SERVING:
+        return _planning(state)
+    if status == states.NOT_SERVING:
+        if state.refused and all(one.code == ModelNotPinned.code for one in state.refused):
+            return Vital(ok=True, detail="rules alone plan: no trained planner ships with this build")
+        return Vital(ok=False, detail=f"rules alone plan, {_refusals(state)}. {_PROMOTE_ANOTHER}")
+    return _planner_unloaded(data)
+
+
+def _planning(state: registry_pb2.GetPlannerResponse) -> Vital:
+    """Of a server that plans with everything that it was told to plan with, though perhaps in an older version."""
+    if state.refused:
+        detail = f"{_refusals(state)}; version {state.model_version} plans instead. {_PROMOTE_ANOTHER}"
+        return Vital(ok=False, detail=detail)
+    trained = f", the trained planner in version {state.model_version}" if state.model_version else ""
+    return Vital(ok=True, detail=f"everything that the setting planner names is in use{trained}")
+
+
+def _refusals(state: registry_pb2.GetPlannerResponse) -> str:
+    return "; ".join(f"{_named(one)}{one.code}: {one.reason}" for one in state.refused)
+
+
+def _named(one: registry_pb2.RefusedModel) -> str:
+    if one.version in ("", _SHIPPED):
+        return "the planner that ships is refused, " if one.version else ""
+    return f"the promoted version {one.version} is refused, "
+
+
+def _planner_unloaded(data: Path | None) -> Vital:
+    """Of a server that loads its trained planner when it needs it: whether that could be loaded."""
     if data is None:
-        return Vital(
-            ok=False, detail="rules alone plan: the trained planner was refused; the server's log has why"
-        )
+        return Vital(ok=True, detail="the trained planner is loaded when it is needed")
     from cloud.planning import command_model
 
     try:
@@ -93,11 +125,7 @@ def planner(address: Address, data: Path | None) -> Vital:
         return Vital(ok=True, detail="rules alone plan: no trained planner ships with this build")
     except PodiumError as error:
         return Vital(ok=False, detail=f"rules alone plan, {error.code}: {error.message}. {error.next_step}")
-    if status == states.UNKNOWN:
-        return Vital(ok=True, detail="the trained planner is what it should be; it is loaded when it is needed")
-    return Vital(
-        ok=False, detail="rules alone plan: the trained planner could not be loaded when the server began"
-    )
+    return Vital(ok=True, detail="the trained planner is what it should be; it is loaded when it is needed")
 
 
 def _planner_status(address: Address) -> int | None:

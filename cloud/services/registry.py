@@ -1,6 +1,7 @@
 """`RegistryService`: says which agents there are, takes new ones in, switches and weighs them."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -10,8 +11,9 @@ from agents.canonical import canonical_json
 from agents.manifest_text import Finding
 from agents.registry import AgentRegistry, RegisteredAgent
 from agents.spec import AgentSpec
-from cloud.agent_problems import AgentProblems
+from cloud.agent_problems import AgentProblems, one_line
 from cloud.auth.principal import current_principal
+from cloud.planners import PlannerState
 from cloud.registering import Registrar
 from cloud.registrations import LeftOut, Registrations
 from podium.errors import InvalidRequest, NotFound
@@ -37,11 +39,13 @@ class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
         registrations: Registrations,
         registrar: Registrar,
         problems: AgentProblems,
+        planner: Callable[[], PlannerState],
     ) -> None:
         self._registry = registry
         self._problems = problems
         self._registrations = registrations
         self._registrar = registrar
+        self._planner = planner
 
     async def ListAgents(  # noqa: N802 - gRPC's name
         self, request: registry_pb2.ListAgentsRequest, context: Context
@@ -116,6 +120,20 @@ class RegistryService(registry_pb2_grpc.RegistryServiceServicer):
             self._registrations.set_weights, request.name, weights, by=current_principal().caller
         )
         return registry_pb2.SetAgentWeightsResponse(agents=map(self._described, agents))
+
+    async def GetPlanner(  # noqa: N802 - gRPC's name
+        self, request: registry_pb2.GetPlannerRequest, context: Context
+    ) -> registry_pb2.GetPlannerResponse:
+        """What plans, and which model of the trained planner is refused."""
+        state = self._planner()
+        return registry_pb2.GetPlannerResponse(
+            planner=state.planner,
+            model_version=state.version,
+            refused=[
+                registry_pb2.RefusedModel(version=one.version, code=one.code, reason=one_line(one.reason))
+                for one in state.refused
+            ],
+        )
 
     def _described(self, agent: RegisteredAgent) -> agent_pb2.AgentDescription:
         described = describe(agent)

@@ -13,8 +13,10 @@ from typing import Any
 from agents.schema_cost import costs_too_much
 from conductor.plan import Argument, Candidate, Literal, Plan, Step, StepRef
 from conductor.policy.cards import ToolCard
+from conductor.policy.decisions import Decision, decisions_of
 from conductor.policy.drafting import Considered, Drafter, Links, has_schemas
 from conductor.policy.filling import FilledStep
+from conductor.policy.selecting import NOTHING
 from conductor.policy.selecting_index import ToolIndex
 from conductor.policy.waiting import Waiting
 from tools.onnx.memory import give_back
@@ -39,6 +41,8 @@ class BatchPlan:
 
     id: str | int | float
     plan: Plan
+    decisions: tuple[Decision, ...] = ()
+    """What the model chose, in the order in which it chose; empty unless they are kept."""
 
     def to_json(self) -> dict[str, Any]:
         """As `podium plan --batch` writes it."""
@@ -56,6 +60,7 @@ class BatchPlanner:
         tools: Sequence[ToolCard] = (),
         links: Links | None = None,
         threads: int = 1,
+        keep_decisions: bool = False,
     ) -> None:
         """Compute what is needed of the shared tools.
 
@@ -64,6 +69,7 @@ class BatchPlanner:
             tools: What rows without tools of their own are planned over.
             links: Which of them may follow which; None when nothing is known.
             threads: How many rows are planned at once.
+            keep_decisions: Give with each plan the decisions that made it.
 
         Raises:
             OnnxError: the runtime failed.
@@ -75,6 +81,7 @@ class BatchPlanner:
         give_back()
         self._links = links
         self._threads = threads
+        self._keep_decisions = keep_decisions
         self._values = _Values()
 
     def plans(self, rows: Iterable[BatchRow]) -> Iterator[BatchPlan]:
@@ -119,7 +126,16 @@ class BatchPlanner:
                 for place, (card, given, before) in enumerate(zip(cards, arguments, after, strict=True))
             ]
         )
-        return BatchPlan(id=row.id, plan=Plan.of(steps, sure if math.isfinite(sure) else 0.0))
+        return BatchPlan(
+            id=row.id,
+            plan=Plan.of(steps, sure if math.isfinite(sure) else 0.0),
+            decisions=self._decisions(row, considered),
+        )
+
+    def _decisions(self, row: BatchRow, considered: Considered) -> tuple[Decision, ...]:
+        if not self._keep_decisions:
+            return ()
+        return decisions_of(row.request, considered.index, considered.hypotheses[0], NOTHING)
 
     def _drafter(self) -> Drafter:
         found: Drafter | None = getattr(self._own, "drafter", None)

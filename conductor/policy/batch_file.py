@@ -1,4 +1,4 @@
-"""The files of batch planning: rows in, plans out.
+"""The files of batch planning: rows in, plans out, and the decisions that made them where they are asked for.
 
 A row is `{"id", "request"[, "tools"]}` and nothing else. A row with another key, such as one that carries steps,
 fails the whole file before anything is planned.
@@ -8,12 +8,14 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from conductor.policy.batch import BatchPlan, BatchRow
 from conductor.policy.cards import ToolCard, ToolCardInvalid
+from conductor.policy.decisions import decisions_row
 from conductor.policy.drafting import Links
 from podium.errors import InvalidRequest
 
@@ -74,56 +76,117 @@ def read_tools(path: Path) -> BatchTools:
     return BatchTools(cards=cards, links=allowed or None)
 
 
-def write_plans(path: Path, plans: Iterable[BatchPlan]) -> int:
+def write_plans(path: Path, plans: Iterable[BatchPlan], *, decisions: Path | None = None) -> int:
     """Write plans, one a line; the file is there whole or not at all.
+
+    Args:
+        path: Where the plans go.
+        plans: What is written.
+        decisions: Where the decisions go that made them, those of one plan a line; there before the plans are.
 
     Returns:
         How many there were.
 
     Raises:
-        BatchInvalid: the file cannot be written, or a plan has no JSON form.
+        BatchInvalid: a file cannot be written, or a plan has no JSON form.
     """
     count = 0
-    scratch: Path | None = None
-    try:
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            _refuse(str(path), "out", "is no file that plans could be written to")
-        # A name of its own: two commands with one OUT must not write into each other.
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-        scratch = Path(name)
-        with open(handle, "w", encoding="utf-8") as file:
-            for plan in plans:
-                file.write(_written(plan) + "\n")
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.chmod(0o666 & ~_umask())
-        scratch.replace(target)
-    except OSError as error:
-        _refuse(str(path), "out", f"cannot be written: {error.strerror}")
-    finally:
-        if scratch is not None:
-            scratch.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        out = stack.enter_context(_WholeFile(path, "out"))
+        chosen = stack.enter_context(_WholeFile(decisions, "decisions")) if decisions is not None else None
+        for plan in plans:
+            out.write(_written(plan.to_json(), plan, "out"))
+            if chosen is not None:
+                chosen.write(_written(decisions_row(plan.decisions, plan=plan.id), plan, "decisions"))
+            count += 1
+        out.finish()
+        if chosen is not None:
+            chosen.finish()
+            chosen.appear()
+        out.appear()
     return count
 
 
-def require_apart(out: Path, *inputs: Path | None) -> None:
-    """Return only if the plans would not take the place of what they are made from.
+def require_apart(out: Path, *others: Path | None, field: str = "out") -> None:
+    """Return only if what is written takes the place of nothing that is read or written besides.
+
+    Args:
+        out: Where something is written.
+        others: What else is read or written; None for what is not there.
+        field: What `out` is called in the error.
 
     Raises:
-        BatchInvalid: `out` is one of the inputs.
+        BatchInvalid: `out` is one of the others.
     """
-    for path in inputs:
-        if path is not None and path.exists() and out.exists() and path.samefile(out):
-            _refuse(str(out), "out", "is read from as well; the plans would take its place")
+    for path in others:
+        if path is None:
+            continue
+        if path.resolve() == out.resolve() or (path.exists() and out.exists() and path.samefile(out)):
+            _refuse(str(out), field, "is named for something else as well; what is written would take its place")
 
 
-def _written(plan: BatchPlan) -> str:
+class _WholeFile:
+    """A file that takes its place when all of it is written, and leaves nothing behind otherwise."""
+
+    def __init__(self, path: Path, field: str) -> None:
+        self._path = path
+        self._field = field
+
+    def __enter__(self) -> Self:
+        try:
+            self._target = self._path.resolve()
+            if self._target.exists() and not self._target.is_file():
+                _refuse(str(self._path), self._field, "is no file that could be written")
+            # A name of its own: two commands with one OUT must not write into each other.
+            handle, name = tempfile.mkstemp(
+                prefix=f".{self._target.name}.", suffix=".partial", dir=self._target.parent
+            )
+            self._scratch = Path(name)
+            self._file = open(handle, "w", encoding="utf-8")
+        except OSError as error:
+            self._unwritable(error)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            self._unwritable(error)
+        finally:
+            self._scratch.unlink(missing_ok=True)
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        try:
+            self._file.write(line + "\n")
+        except OSError as error:
+            self._unwritable(error)
+
+    def finish(self) -> None:
+        """See to it that everything is on the disk."""
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._scratch.chmod(0o666 & ~_umask())
+        except OSError as error:
+            self._unwritable(error)
+
+    def appear(self) -> None:
+        """Take the place; nothing is written after that."""
+        try:
+            self._scratch.replace(self._target)
+        except OSError as error:
+            self._unwritable(error)
+
+    def _unwritable(self, error: OSError) -> NoReturn:
+        raise BatchInvalid(f"{self._path}: cannot be written: {error.strerror}", field=self._field) from error
+
+
+def _written(value: Mapping[str, Any], plan: BatchPlan, field: str) -> str:
     try:
-        return json.dumps(plan.to_json(), ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
-        _refuse(f"the plan of {plan.id!r}", "out", f"has no JSON form: {error}")
+        _refuse(f"the plan of {plan.id!r}", field, f"has no JSON form: {error}")
 
 
 def _umask() -> int:

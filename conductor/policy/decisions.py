@@ -2,11 +2,11 @@
 
 A decision is a state (the request, what there is to choose from, what became of earlier plans, what was chosen
 before), an action (the next tool, or STOP) and the log-probability that the model gave it. A trainer computes
-that again with its own weights (`conductor.training.selector.sequence_log_probabilities`).
+that again with its own weights (`conductor.training.selector.sequence_log_probabilities`). `podium plan --batch
+--decisions` writes them beside the plans.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,14 +35,8 @@ class Decision:
     """Natural logarithm, at most 0."""
 
     def to_json(self) -> dict[str, Any]:
-        """The decision as a row of a file; the registry is left out, the tools' keys are enough to find it."""
-        return {
-            "request": self.request,
-            "feedback": [{"tool": tool, "verdict": verdict} for tool, verdict in self.feedback],
-            "chosen": list(self.chosen),
-            "action": self.action,
-            "log_probability": self.log_probability,
-        }
+        """What sets the decision apart from the others of its request; `decisions_row` has the rest."""
+        return {"chosen": list(self.chosen), "action": self.action, "log_probability": self.log_probability}
 
 
 def decisions_of(request: str, index: ToolIndex, hypothesis: Hypothesis, extra: Extra) -> tuple[Decision, ...]:
@@ -72,14 +66,19 @@ def decisions_of(request: str, index: ToolIndex, hypothesis: Hypothesis, extra: 
     )
 
 
-def decision_lines(decisions: Sequence[Decision], *, plan: str | int) -> str:
-    """JSON lines of the decisions of one plan; `plan` and the place in it come first in each.
+def decisions_row(decisions: Sequence[Decision], *, plan: str | int | float) -> dict[str, Any]:
+    """The decisions of one plan as a row of a file.
+
+    What could be chosen is left out: the tools' keys are enough to find them where the request came from.
 
     Args:
-        decisions: As `decisions_of` gives them.
+        decisions: As `decisions_of` gives them; never empty.
         plan: Id of the request in its batch.
     """
-    rows: list[Mapping[str, Any]] = [
-        {"plan": plan, "at": at, **decision.to_json()} for at, decision in enumerate(decisions)
-    ]
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    first = decisions[0]
+    return {
+        "id": plan,
+        "request": first.request,
+        "feedback": [{"tool": tool, "verdict": verdict} for tool, verdict in first.feedback],
+        "decisions": [decision.to_json() for decision in decisions],
+    }

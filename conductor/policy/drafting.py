@@ -17,6 +17,7 @@ from conductor.policy.reading import Reading, read
 from conductor.policy.selecting import NOTHING, Extra, Hypothesis, Selector
 from conductor.policy.selecting_index import ToolIndex
 from conductor.policy.tokens import Tokens
+from conductor.thresholds import model_thresholds
 from tools.onnx.memory import give_back
 
 Links = frozenset[tuple[str, str]]
@@ -77,11 +78,14 @@ class Drafter:
 
         Raises:
             ConfidenceParametersInvalid: the model's are none.
+            PlanThresholdsInvalid: its thresholds are none.
         """
         self.model = model
         self.lock = threading.RLock()
         """To be held by whoever shares this with other threads; `prepare` holds it by itself."""
         self.confidence = Confidence.from_metadata(model.properties)
+        self.thresholds = model_thresholds(model.properties, accept_at=self.confidence.accept_at)
+        """How sure the model must be, as it was calibrated."""
         self._tokens = tokens
         self._foreign = foreign
         self._read_foreign = False

@@ -91,7 +91,9 @@ class PolicyPlanner:
         """As `propose`, on the caller's thread."""
         drafter = self._drafter()
         with drafter.lock:
-            return self._plan(situation, drafter)
+            proposal = self._plan(situation, drafter)
+        # What serves may be another model by the time that somebody asks how sure this one had to be.
+        return replace(proposal, thresholds=drafter.thresholds)
 
     def _plan(self, situation: Situation, drafter: Drafter) -> Proposal:
         text = request_text(situation.request)

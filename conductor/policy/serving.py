@@ -2,7 +2,8 @@
 
 A promotion is noticed while the server runs. The new model is looked at, tried in a process of its own and made
 ready, tools included, beside the one that serves; only then it takes over, and a request keeps the one it began
-with. A version that is refused changes nothing but what the slot says of itself.
+with. A version that is refused changes nothing but what the slot says of itself: `refused` has it until it is put
+right.
 """
 
 import logging
@@ -12,7 +13,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from conductor.policy.model import COMMITTED, PlannerModel
-from podium.errors import PodiumError
+from podium.errors import InternalError, PodiumError
 from tools.artefacts.admission import Admission
 from tools.artefacts.errors import NothingCurrent
 from tools.artefacts.records import Name
@@ -80,8 +81,8 @@ class PlannerSlot(Generic[D]):
         self._threads = threads
         self._serving: tuple[Hashable, str, D] | None = None
         self._refused_marker: Hashable = _NOTHING
-        self.refused: tuple[Refused, ...] = ()
-        """What should be served and is not."""
+        self._refused: tuple[Refused, ...] = ()
+        self._trouble: tuple[Refused, ...] = ()
         self._preparing = threading.Lock()
         self._stopped = threading.Event()
         self._follower: threading.Thread | None = None
@@ -90,6 +91,11 @@ class PlannerSlot(Generic[D]):
     def version(self) -> str:
         """Which version serves; `SHIPPED` for the one that ships, "" for none."""
         return "" if self._serving is None else self._serving[1]
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """What should be served and is not, the one that ships last; no version: nobody knows which should."""
+        return (*self._refused, *self._trouble)
 
     def current(self) -> D:
         """What plans now; the first call loads it.
@@ -113,7 +119,9 @@ class PlannerSlot(Generic[D]):
             try:
                 self._refresh()
             except PodiumError as error:
-                self.refused = (Refused(version="", code=error.code, reason=error.message),)
+                self._trouble = (Refused(version="", code=error.code, reason=error.message),)
+            else:
+                self._trouble = ()
 
     def follow(self, *, every: timedelta = _FOLLOW_EVERY) -> None:
         """Refresh now and then on a thread of its own until `close`."""
@@ -139,9 +147,9 @@ class PlannerSlot(Generic[D]):
             self._stopped.wait(every_s)
 
     def _refresh(self) -> None:
+        self._withdraw_untrusted()
         source, marker, version = self._wanted()
         if self._serving is not None and self._serving[0] == marker:
-            self._withdraw_untrusted(source, version)
             return
         if marker == self._refused_marker:
             return
@@ -149,13 +157,15 @@ class PlannerSlot(Generic[D]):
             ready = self._ready(source, version)
         except PodiumError as error:
             _LOG.warning("planner version %s is refused: %s", version, error.code)
-            self.refused = (Refused(version=version, code=error.code, reason=error.message),)
-            self._refused_marker = marker
-            if self._serving is None and source is not self._shipped:
-                self._serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
+            self._refuse(error, source, marker, version)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, what serves goes on
+            _LOG.exception("planner version %s is refused", version)
+            unforeseen = InternalError(f"making it ready failed with {type(error).__name__}")
+            self._refuse(unforeseen, source, marker, version)
             return
         self._serving = (marker, version, ready)
-        self.refused, self._refused_marker = (), _NOTHING
+        self._refused, self._refused_marker = (), _NOTHING
         _LOG.info("planner version %s serves", version)
 
     def _wanted(self) -> tuple[ModelSource, Hashable, str]:
@@ -168,18 +178,27 @@ class PlannerSlot(Generic[D]):
                 return self._promoted, wanted.marker, wanted.versions[0]
         return self._shipped, None, SHIPPED
 
-    def _withdraw_untrusted(self, source: ModelSource, version: str) -> None:
+    def _withdraw_untrusted(self) -> None:
         """Serve the one that ships instead of a version whose signer is not trusted any more."""
-        if source is self._shipped:
+        if self._serving is None or self._serving[0] is None or self._promoted is None:
             return
+        marker, version, _ = self._serving
         try:
-            source.require_trusted(version)
+            self._promoted.require_trusted(version)
         except ModelError as error:
             _LOG.warning("planner version %s is withdrawn: %s", version, error.code)
-            self.refused = (Refused(version=version, code=error.code, reason=error.message),)
-            self._refused_marker = self._serving[0] if self._serving else _NOTHING
             self._serving = None  # also when the one that ships cannot be loaded
-            self._serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
+            self._refuse(error, self._promoted, marker, version)
+
+    def _refuse(self, error: PodiumError, source: ModelSource, marker: Hashable, version: str) -> None:
+        """Keep why a version does not serve, and serve the one that ships where nothing else does."""
+        self._refused = (Refused(version=version, code=error.code, reason=error.message),)
+        self._refused_marker = marker
+        if self._serving is None and source is not self._shipped:
+            try:
+                self._serving = (None, SHIPPED, self._ready(self._shipped, SHIPPED))
+            except PodiumError as missing:
+                self._refused += (Refused(version=SHIPPED, code=missing.code, reason=missing.message),)
 
     def _ready(self, source: ModelSource, version: str) -> D:
         content = source.content(version)

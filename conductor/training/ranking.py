@@ -68,9 +68,9 @@ def _fitted(examples: Sequence[_Example]) -> Ranking:
         for rows, right in known:
             scores = rows @ weights
             total = total + (torch.logsumexp(scores, 0) - torch.logsumexp(scores[right], 0)) / len(known)
-        total.backward()
+        torch.autograd.backward(total)
         return total
 
-    optimiser.step(loss)
+    optimiser.step(loss)  # type: ignore[no-untyped-call]  # torch does not say
     found = weights.detach().tolist()
     return Ranking(weights=dict(zip(RANKING_FEATURES, found, strict=True)))

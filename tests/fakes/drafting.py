@@ -17,6 +17,7 @@ from conductor.policy.selecting import NOTHING, Extra, Hypothesis
 from conductor.policy.selecting_flows import FieldWords
 from conductor.policy.selecting_index import KEPT_TOKENS, TOKEN, ToolIndex
 from conductor.policy.tokens import TokenBatch
+from conductor.thresholds import PlanThresholds
 
 Script = Callable[[str, Sequence[ToolCard]], Sequence[Sequence[str]]]
 """From the request and the tools to the plans, best first, each as names of tools."""
@@ -37,14 +38,22 @@ class NoModel:
 class ScriptedDrafter(Drafter):
     """Considers what its script says, and fills what it is told to."""
 
-    def __init__(self, script: Script, fills: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        script: Script,
+        fills: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        thresholds: PlanThresholds | None = None,
+    ) -> None:
         """Begin with nothing considered.
 
         Args:
             script: The plans.
             fills: For each tool the literals of its arguments.
+            thresholds: What its model would have been calibrated to.
         """
         self.model = NoModel()
+        self.thresholds = thresholds or PlanThresholds()
         self.lock = threading.RLock()
         self._script = script
         self._fills = fills or {}

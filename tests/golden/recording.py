@@ -122,7 +122,7 @@ async def record_a_persons_plan() -> Sequence[event_pb2.Event]:
     policy = SurePlanner(
         {"steps": [parsed, {**told, "arguments": {"total": 2.0, "page": "p"}}], "confidence": 0.55}
     )
-    planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant: PlanThresholds())
+    planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant, model: PlanThresholds())
     show = stage(SPECS, scripts, planner=planner)
     state = await show.perform("How much is it?", tenant="acme")
     show.clock.advance(minutes=2)

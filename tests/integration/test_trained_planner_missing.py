@@ -34,11 +34,10 @@ def test_a_trained_planner_with_other_bytes_is_refused_and_everybody_hears_of_it
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("conductor.policy.serving.committed_models", lambda: PinnedModels({COMMITTED: listed}))
         with serving(tmp_path / "data", planner="hybrid") as running:
-            reach = ["--data", str(running.data)]
-            ok, detail = _planner_check(reach)
-            assert not ok
-            assert "rules alone plan, MODEL_HASH_MISMATCH" in detail
-            assert _planner_check(["--server", running.address])[0] is False
+            for reach in (["--data", str(running.data)], ["--server", running.address]):
+                ok, detail = _planner_check(reach)
+                assert not ok
+                assert "rules alone plan, the planner that ships is refused, MODEL_HASH_MISMATCH" in detail
         # A server that the command runs for itself loads nothing; the file is looked at all the same.
         assert "MODEL_HASH_MISMATCH" in _planner_check(["--data", str(tmp_path / "other")], planner="hybrid")[1]
         assert _planner_check(["--data", str(tmp_path / "other")])[0] is True

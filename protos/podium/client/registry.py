@@ -32,6 +32,11 @@ class RegistryCalls:
         with typed_errors(self._address):
             return self._registry.GetAgent(request, timeout=self._deadline_s)
 
+    def planner(self) -> registry_pb2.GetPlannerResponse:
+        """What plans over the agents, and which model of the trained planner is refused."""
+        with typed_errors(self._address):
+            return self._registry.GetPlanner(registry_pb2.GetPlannerRequest(), timeout=self._deadline_s)
+
     def register_agent(
         self, manifest: str, *, engine: str = "", model: str = "", dry_run: bool = False, trial_count: int = 0
     ) -> registry_pb2.RegisterAgentResponse:
@@ -77,6 +82,11 @@ class AsyncRegistryCalls:
         request = registry_pb2.GetAgentRequest(name=name, version=version)
         with typed_errors(self._address):
             return await self._registry.GetAgent(request, timeout=self._deadline_s)
+
+    async def planner(self) -> registry_pb2.GetPlannerResponse:
+        """What plans over the agents, and which model of the trained planner is refused."""
+        with typed_errors(self._address):
+            return await self._registry.GetPlanner(registry_pb2.GetPlannerRequest(), timeout=self._deadline_s)
 
     async def register_agent(
         self, manifest: str, *, engine: str = "", model: str = "", dry_run: bool = False, trial_count: int = 0

@@ -17,7 +17,7 @@ DEFAULT_DEADLINE = timedelta(seconds=30)
 _RETRIED_METHODS = (
     ("podium.v1.TaskService", ("SubmitTask", "GetTask", "ListTasks", "CancelTask")),
     ("podium.v1.BlobService", ("Stat",)),
-    ("podium.v1.RegistryService", ("ListAgents", "GetAgent")),
+    ("podium.v1.RegistryService", ("ListAgents", "GetAgent", "GetPlanner")),
     ("podium.v1.ReviewService", ("ListReviews",)),
 )
 

@@ -364,3 +364,84 @@ class SetAgentWeightsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SetAgentWeightsResponse: _TypeAlias = SetAgentWeightsResponse  # noqa: Y015
+
+@_typing.final
+class GetPlannerRequest(_message.Message):
+    """Asks what plans."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPlannerRequest: _TypeAlias = GetPlannerRequest  # noqa: Y015
+
+@_typing.final
+class RefusedModel(_message.Message):
+    """A version of a model that should serve and does not."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """The version, "shipped" for the one of the package; empty when it is not known which one should serve."""
+    code: _builtins.str
+    """Code of the error, e.g. "ONNX_TRIAL_FAILED"."""
+    reason: _builtins.str
+    """What is wrong with it, in words."""
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        code: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "reason", b"reason", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefusedModel: _TypeAlias = RefusedModel  # noqa: Y015
+
+@_typing.final
+class GetPlannerResponse(_message.Message):
+    """What plans."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLANNER_FIELD_NUMBER: _builtins.int
+    MODEL_VERSION_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    planner: _builtins.str
+    """The setting: "rules", "policy" or "hybrid"."""
+    model_version: _builtins.str
+    """Version of the trained planner that plans, "shipped" for the one of the package; empty when none does, also while
+    it has not been needed yet.
+    """
+    @_builtins.property
+    def refused(self) -> _containers.RepeatedCompositeFieldContainer[Global___RefusedModel]:
+        """Versions of it that should plan and do not: another one does, or rules alone."""
+
+    def __init__(
+        self,
+        *,
+        planner: _builtins.str = ...,
+        model_version: _builtins.str = ...,
+        refused: _abc.Iterable[Global___RefusedModel] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model_version", b"model_version", "planner", b"planner", "refused", b"refused"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPlannerResponse: _TypeAlias = GetPlannerResponse  # noqa: Y015

@@ -60,6 +60,11 @@ class RegistryServiceStub:
                 request_serializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsRequest.SerializeToString,
                 response_deserializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsResponse.FromString,
                 _registered_method=True)
+        self.GetPlanner = channel.unary_unary(
+                '/podium.v1.RegistryService/GetPlanner',
+                request_serializer=podium_dot_v1_dot_registry__pb2.GetPlannerRequest.SerializeToString,
+                response_deserializer=podium_dot_v1_dot_registry__pb2.GetPlannerResponse.FromString,
+                _registered_method=True)
 
 
 class RegistryServiceServicer:
@@ -101,6 +106,13 @@ class RegistryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPlanner(self, request, context):
+        """Says what plans over the agents, and which model of the trained planner is refused.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RegistryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +140,11 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     servicer.SetAgentWeights,
                     request_deserializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsRequest.FromString,
                     response_serializer=podium_dot_v1_dot_registry__pb2.SetAgentWeightsResponse.SerializeToString,
+            ),
+            'GetPlanner': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPlanner,
+                    request_deserializer=podium_dot_v1_dot_registry__pb2.GetPlannerRequest.FromString,
+                    response_serializer=podium_dot_v1_dot_registry__pb2.GetPlannerResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +283,33 @@ class RegistryService:
             '/podium.v1.RegistryService/SetAgentWeights',
             podium_dot_v1_dot_registry__pb2.SetAgentWeightsRequest.SerializeToString,
             podium_dot_v1_dot_registry__pb2.SetAgentWeightsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPlanner(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.RegistryService/GetPlanner',
+            podium_dot_v1_dot_registry__pb2.GetPlannerRequest.SerializeToString,
+            podium_dot_v1_dot_registry__pb2.GetPlannerResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,8 @@ class RegistryServiceStub:
     """Takes an agent out of service or back in."""
     SetAgentWeights: _grpc.UnaryUnaryMultiCallable[_registry_pb2.SetAgentWeightsRequest, _registry_pb2.SetAgentWeightsResponse]
     """Says how the calls of a name are shared among its versions."""
+    GetPlanner: _grpc.UnaryUnaryMultiCallable[_registry_pb2.GetPlannerRequest, _registry_pb2.GetPlannerResponse]
+    """Says what plans over the agents, and which model of the trained planner is refused."""
 
 @_typing.type_check_only
 class RegistryServiceAsyncStub(RegistryServiceStub):
@@ -59,6 +61,8 @@ class RegistryServiceAsyncStub(RegistryServiceStub):
     """Takes an agent out of service or back in."""
     SetAgentWeights: _aio.UnaryUnaryMultiCallable[_registry_pb2.SetAgentWeightsRequest, _registry_pb2.SetAgentWeightsResponse]  # type: ignore[assignment]
     """Says how the calls of a name are shared among its versions."""
+    GetPlanner: _aio.UnaryUnaryMultiCallable[_registry_pb2.GetPlannerRequest, _registry_pb2.GetPlannerResponse]  # type: ignore[assignment]
+    """Says what plans over the agents, and which model of the trained planner is refused."""
 
 class RegistryServiceServicer(metaclass=_abc_1.ABCMeta):
     """Says which agents there are, takes new ones in and takes agents out of service."""
@@ -102,5 +106,13 @@ class RegistryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_registry_pb2.SetAgentWeightsResponse, _abc.Awaitable[_registry_pb2.SetAgentWeightsResponse]]:
         """Says how the calls of a name are shared among its versions."""
+
+    @_abc_1.abstractmethod
+    def GetPlanner(
+        self,
+        request: _registry_pb2.GetPlannerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_registry_pb2.GetPlannerResponse, _abc.Awaitable[_registry_pb2.GetPlannerResponse]]:
+        """Says what plans over the agents, and which model of the trained planner is refused."""
 
 def add_RegistryServiceServicer_to_server(servicer: RegistryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

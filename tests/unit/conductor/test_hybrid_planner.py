@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ LIMITS = PlanThresholds(run=0.8, ask_person=0.4, rules=0.5)
 
 
 def hybrid(policy: SurePlanner, *rules: Any, limits: PlanThresholds = LIMITS) -> HybridPlanner:
-    return HybridPlanner(RulesPlanner(rules, [revision()]), policy, lambda tenant: limits)
+    return HybridPlanner(RulesPlanner(rules, [revision()]), policy, lambda tenant, model: limits)
 
 
 def propose(planner: HybridPlanner, where: Situation) -> Proposal:
@@ -161,7 +162,7 @@ def test_a_trained_planner_that_breaks_is_a_trained_planner_that_is_not_there(
 
 
 def test_thresholds_that_cannot_be_read_let_nothing_of_the_trained_planner_run() -> None:
-    def broken(tenant: str) -> PlanThresholds:
+    def broken(tenant: str, model: PlanThresholds | None) -> PlanThresholds:
         raise PlanThresholdsInvalid("no thresholds")
 
     planner = HybridPlanner(RulesPlanner([rule("no", "false")]), SurePlanner(sure(STEPS, 0.99)), broken)
@@ -204,6 +205,40 @@ def test_tenants_have_their_own_thresholds_over_everybodys_over_the_models() -> 
         assert (tools(proposal), proposal.for_person) == (
             (["browse"], for_person) if tenant == "somebody" else (["clarify"], for_person)
         )
+
+
+@pytest.mark.parametrize(
+    ("made_by", "takes_over", "planner", "for_person"),
+    [
+        (PlanThresholds(run=0.9, ask_person=0.5), PlanThresholds(run=0.1, ask_person=0.0), "policy", True),
+        (PlanThresholds(run=0.6, ask_person=0.5), PlanThresholds(run=0.95, ask_person=0.9), "policy", False),
+        (PlanThresholds(run=0.95, ask_person=0.8), PlanThresholds(run=0.1, ask_person=0.0), "conductor", False),
+    ],
+)
+def test_a_plan_is_held_against_the_thresholds_of_the_model_that_made_it(
+    made_by: PlanThresholds, takes_over: PlanThresholds, planner: str, for_person: bool
+) -> None:
+    serving = [replace(made_by, rules=0.3)]
+
+    class Replaced(SurePlanner):
+        async def propose(self, situation: Situation) -> Proposal:
+            made = replace(await super().propose(situation), thresholds=made_by)
+            serving[:] = [replace(takes_over, rules=0.99)]
+            return made
+
+    thresholds = TenantThresholds({}, lambda: serving[0])
+    unsure = HybridPlanner(RulesPlanner([rule("weak", confidence=0.1)]), Replaced(sure(STEPS, 0.7)), thresholds)
+    proposal = propose(unsure, situation())
+    assert (proposal.planner, proposal.for_person) == (planner, for_person)
+    assert proposal.route[0].threshold == 0.3, "the one that the rule was held against"
+    assert proposal.route[1].threshold == (made_by.run if planner == "policy" else made_by.ask_person)
+
+
+def test_what_an_operator_set_holds_for_whichever_model_made_the_plan() -> None:
+    thresholds = TenantThresholds({"acme": GivenThresholds(run=0.7)}, lambda: PlanThresholds(run=0.9))
+    made_by = PlanThresholds(run=0.6, ask_person=0.2)
+    assert thresholds("acme", made_by) == PlanThresholds(run=0.7, ask_person=0.2)
+    assert thresholds("somebody", made_by) == made_by
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def unsure(
     **wiring: Any,
 ) -> Stage:
     policy = SurePlanner(sure(PLAN["steps"], confidence))
-    planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant: PlanThresholds())
+    planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant, model: PlanThresholds())
     return stage(specs, {**scripts, "clarify": ASKING}, planner=planner, bus=bus, **wiring)
 
 
@@ -125,7 +125,7 @@ def test_which_step_answers_is_kept_through_the_persons_hands() -> None:
             "confidence": 0.5,
         }
         policy = SurePlanner({**first, "answer": 0})
-        planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant: PlanThresholds())
+        planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant, model: PlanThresholds())
         show = stage((*SPECS, CLARIFY), {**SCRIPTS, "clarify": ASKING}, planner=planner)
         state = await asked(show)
         await show.desk.resolve_review(state.task_id, given())
@@ -238,7 +238,7 @@ def test_a_new_plan_after_a_failure_waits_for_a_person_and_keeps_what_is_finishe
             return await super().propose(situation)
 
     async def scenario() -> None:
-        planner = HybridPlanner(RulesPlanner([]), Doubtful(), lambda tenant: PlanThresholds())
+        planner = HybridPlanner(RulesPlanner([]), Doubtful(), lambda tenant, model: PlanThresholds())
         scripts = {**SCRIPTS, "code": AgentCrashed("fell over"), "clarify": ASKING}
         show = stage((*SPECS, CLARIFY), scripts, planner=planner)
         state = await asked(show)

@@ -1,9 +1,12 @@
 """Many requests planned from a file: what a row may hold, what comes out, and what is refused before planning."""
 
+import errno
 import json
+import math
 import os
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +189,69 @@ def test_plans_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [out]
 
 
+def test_decisions_that_made_a_plan_stand_in_a_file_beside_it_one_request_a_line(tmp_path: Path) -> None:
+    cards = (card("a", {}), card("b", {"x": {}}), card("c"))
+    # "a" needs what "b" gives: the plan is put into another order than the model chose in.
+    drafter = ScriptedDrafter(
+        lambda text, tools: [["a", "b"]] if text == "do it" else [[]], {"a": {"x": StepRef(step=1, field="x")}}
+    )
+    rows = [BatchRow(id="x", request="do it"), BatchRow(id=2.5, request="唱")]
+    out, beside = tmp_path / "out.jsonl", tmp_path / "decisions.jsonl"
+
+    planner = BatchPlanner(lambda: drafter, tools=cards, keep_decisions=True)
+    assert write_plans(out, planner.plans(rows), decisions=beside) == 2
+
+    first, second = (json.loads(line) for line in beside.read_text(encoding="utf-8").splitlines())
+    a, b = cards[0].key, cards[1].key
+    assert first == {
+        "id": "x",
+        "request": "do it",
+        "feedback": [],
+        "decisions": [
+            {"chosen": [], "action": a, "log_probability": -0.1},
+            {"chosen": [a], "action": b, "log_probability": -0.1},
+            {"chosen": [a, b], "action": None, "log_probability": -0.1},
+        ],
+    }
+    assert (second["id"], second["request"]) == (2.5, rows[1].request)
+    assert second["decisions"] == [{"chosen": [], "action": None, "log_probability": -0.1}]
+    with_decisions = out.read_bytes()
+    write_plans(out, BatchPlanner(lambda: drafter, tools=cards).plans(rows))
+    assert out.read_bytes() == with_decisions, "what is kept besides changes no plan"
+
+
+def test_decisions_and_plans_are_both_there_or_neither(tmp_path: Path) -> None:
+    planner = BatchPlanner(
+        lambda: ScriptedDrafter(lambda text, cards: [["a"]]), tools=[card("a")], keep_decisions=True
+    )
+    good = planner.plan(BatchRow(id=1, request="r"))
+    nan = replace(good, decisions=(replace(good.decisions[0], log_probability=float("nan")),))
+    out, beside = tmp_path / "out.jsonl", tmp_path / "decisions.jsonl"
+    for where, plans, field in (
+        (beside, [good, nan], "decisions"),
+        (tmp_path / "no" / "folder.jsonl", [good], "decisions"),
+        (
+            beside,
+            [replace(good, plan=Plan.of([Step(tool="a", arguments={"x": Literal(value=math.inf)})], 0.5))],
+            "out",
+        ),
+    ):
+        with pytest.raises(BatchInvalid) as refused:
+            write_plans(out, plans, decisions=where)
+        assert refused.value.field == field
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BatchInvalid, match="No space left"):
+        write_plans(tmp_path / "out.jsonl", (), decisions=tmp_path / "decisions.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_plans_take_the_place_of_files_only_and_never_of_what_they_are_made_from(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -198,8 +264,10 @@ def test_plans_take_the_place_of_files_only_and_never_of_what_they_are_made_from
     assert link.is_symlink()
     assert real.read_text() == ""
     require_apart(tmp_path / "fresh", real, None)
-    with pytest.raises(BatchInvalid, match="read from as well"):
-        require_apart(link, real)
+    for out, other in ((link, real), (tmp_path / "fresh", tmp_path / "." / "fresh")):
+        with pytest.raises(BatchInvalid, match="something else") as refused:
+            require_apart(out, None, other, field="decisions")
+        assert refused.value.field == "decisions"
 
 
 def test_equal_tools_of_a_row_are_one(tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
 """Decisions: the states, actions and log-probabilities of a plan."""
 
-import json
-
 import numpy as np
 
 from conductor.policy.cards import ToolCard
-from conductor.policy.decisions import STOP, decision_lines, decisions_of
+from conductor.policy.decisions import STOP, decisions_of, decisions_row
 from conductor.policy.parts import WIDTH
 from conductor.policy.selecting import NOTHING, Extra, Hypothesis, Verdict
 from conductor.policy.selecting_flows import FieldWords
@@ -17,7 +15,7 @@ INDEX = ToolIndex(
     vectors=np.zeros((3, WIDTH), dtype=np.float32),
     tokens=np.zeros((3, KEPT_TOKENS, TOKEN), dtype=np.float32),
     mask=np.zeros((3, KEPT_TOKENS), dtype=np.float32),
-    fields=tuple(map(FieldWords.of, CARDS)),
+    fields=tuple(FieldWords.of(card) for card in CARDS),
 )
 KEYS = tuple(card.key for card in CARDS)
 
@@ -48,7 +46,15 @@ def test_a_refusal_is_one_decision() -> None:
     assert (found.action, found.chosen, found.log_probability) == (STOP, (), -0.4)
 
 
-def test_decisions_are_written_as_lines() -> None:
-    found = decisions_of("Find it.", INDEX, hypothesis((0,), (-0.1, -0.2)), NOTHING)
-    rows = [json.loads(line) for line in decision_lines(found, plan=7).splitlines()]
-    assert [(row["plan"], row["at"], row["action"]) for row in rows] == [(7, 0, KEYS[0]), (7, 1, None)]
+def test_decisions_of_a_plan_are_one_row() -> None:
+    extra = Extra(feedback=(Verdict(tool=1, verdict="failed"),))
+    found = decisions_of("Find it.", INDEX, hypothesis((0,), (-0.1, -0.2)), extra)
+    assert decisions_row(found, plan=7) == {
+        "id": 7,
+        "request": "Find it.",
+        "feedback": [{"tool": KEYS[1], "verdict": "failed"}],
+        "decisions": [
+            {"chosen": [], "action": KEYS[0], "log_probability": -0.1},
+            {"chosen": [KEYS[0]], "action": None, "log_probability": -0.2},
+        ],
+    }

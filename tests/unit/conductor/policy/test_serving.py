@@ -11,6 +11,7 @@ import pytest
 
 from conductor.policy.model import COMMITTED, METADATA, PARTS, PlannerModel, PlannerModelInvalid
 from conductor.policy.serving import PLANNER, SHIPPED, PlannerSlot, planner_content
+from podium.errors import StorageFull
 from tests.unit.tools.artefacts.signed import ANN, Desk, version
 from tests.unit.tools.onnx.graphs import adding, crashing
 from tests.unit.tools.onnx.tiny_model import chunk
@@ -132,6 +133,83 @@ def test_a_planner_whose_signer_is_not_trusted_any_more_is_withdrawn(desk: Desk,
 
     assert (slot.current(), slot.version) == ("that ships", SHIPPED)
     assert slot.refused
+
+
+def test_an_untrusted_planner_is_withdrawn_also_while_a_newer_one_is_refused(
+    desk: Desk, shipped: PinnedModels
+) -> None:
+    promote(desk, "1", planner_file("one"))
+    slot = slot_of(desk, shipped)
+    slot.refresh()
+    promote(desk, "2", adding())
+    slot.refresh()
+    assert (slot.current(), [item.version for item in slot.refused]) == ("one", ["2"])
+
+    desk.registry.keys.distrust(desk.key.key_id, who=ANN)
+    slot.refresh()
+
+    assert (slot.current(), slot.version) == ("that ships", SHIPPED)
+    assert [item.version for item in slot.refused] == ["2"], "the one that should serve"
+
+
+def test_a_planner_that_fails_as_nobody_foresaw_is_refused_once_and_the_old_one_serves(
+    desk: Desk, shipped: PinnedModels, caplog: pytest.LogCaptureFixture
+) -> None:
+    tried: list[str] = []
+
+    def make(model: PlannerModel) -> str:
+        tried.append(model.version)
+        if model.version == "two":
+            raise OverflowError("a secret of the model")
+        return model.version
+
+    promote(desk, "1", planner_file("one"))
+    slot = PlannerSlot(make, registry=desk.registry, models=shipped)
+    slot.refresh()
+    promote(desk, "2", planner_file("two"))
+    for _ in range(3):
+        slot.refresh()
+
+    assert (slot.current(), slot.version, tried) == ("one", "1", ["one", "two"])
+    [refused] = slot.refused
+    assert (refused.version, refused.code) == ("2", "INTERNAL_ERROR")
+    assert refused.reason == "making it ready failed with OverflowError"
+    assert "planner version 2 is refused" in caplog.text
+
+
+def test_what_is_refused_stays_known_while_the_registry_cannot_be_read(
+    desk: Desk, shipped: PinnedModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promote(desk, "1", adding())
+    slot = slot_of(desk, shipped)
+    slot.refresh()
+
+    def full(name: object) -> None:
+        raise StorageFull("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(desk.registry, "current", full)
+        slot.refresh()
+        assert [(item.version, item.code) for item in slot.refused] == [
+            ("1", "PLANNER_MODEL_INVALID"),
+            ("", "STORAGE_FULL"),
+        ]
+        assert slot.current() == "that ships"
+    slot.refresh()
+    assert [item.version for item in slot.refused] == ["1"]
+
+
+def test_where_neither_the_promoted_one_nor_the_one_that_ships_can_serve_both_are_told(desk: Desk) -> None:
+    nothing = PinnedModel(
+        name=COMMITTED, package=OWN_PACKAGE, version="1", file="no.onnx", sha256="0" * 64, bytes=1, licence=""
+    )
+    promote(desk, "1", adding())
+    slot = slot_of(desk, PinnedModels({COMMITTED: nothing}))
+
+    slot.refresh()
+
+    assert slot.version == ""
+    assert [item.version for item in slot.refused] == ["1", SHIPPED]
 
 
 def test_without_any_planner_the_error_says_what_is_missing(desk: Desk) -> None:

@@ -77,6 +77,19 @@ def test_it_chooses_what_the_request_is_about() -> None:
     assert "send_email" in tools("Email John that the meeting is moved.", *cards)
 
 
+def test_the_decisions_of_a_plan_are_its_tools_and_each_has_a_probability() -> None:
+    model, vocabulary = PlannerModel.committed(), Tokens()
+    keeping = BatchPlanner(lambda: Drafter(model, vocabulary), keep_decisions=True)
+    cards = (ALARM, WEATHER, MAIL)
+    for request in ("What will the weather be like in Paris tomorrow?", "邮件告诉约翰会议改期"):
+        found = keeping.plan(BatchRow(id=1, request=request, tools=cards))
+        names = {card.key: card.name for card in cards}
+        chosen = [names[decision.action] for decision in found.decisions if decision.action is not None]
+        assert sorted(chosen) == sorted(step.tool for step in found.plan.steps)
+        assert found.decisions[-1].action is None
+        assert all(-50 < decision.log_probability <= 0 for decision in found.decisions)
+
+
 RECURSIVE: dict[str, Any] = {
     "type": "object",
     "properties": {"child": {"$ref": "#"}, "list": {"type": "array", "items": {"$ref": "#/$defs/x"}}},

@@ -63,7 +63,7 @@ def test_accepted_corrected_and_replaced_plans_become_rows_with_what_was_propose
             await reviewed(show, SHORT, text="second", caller="bob"),
         ]
         policy = SurePlanner(sure(SHORT["steps"][:1], 0.5))
-        planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant: PlanThresholds())
+        planner = HybridPlanner(RulesPlanner([]), policy, lambda tenant, model: PlanThresholds())
         other = show.rewired(planner=planner)
         logs.append(await reviewed(other, OTHER, text="third"))
         rows = {row["request"]: row for row in collected(show, logs).build()}
@@ -98,7 +98,7 @@ def test_what_became_of_the_steps_before_is_told() -> None:
             return await super().propose(situation)
 
     async def scenario(error: Exception, verdict: str) -> None:
-        planner = HybridPlanner(RulesPlanner([]), Doubtful(), lambda tenant: PlanThresholds())
+        planner = HybridPlanner(RulesPlanner([]), Doubtful(), lambda tenant, model: PlanThresholds())
         show = stage((*SPECS, CLARIFY), {**SCRIPTS, "code": error, "clarify": ASKING}, planner=planner)
         [row] = collected(show, [await reviewed(show)]).build()
         assert row["previous"] == {
