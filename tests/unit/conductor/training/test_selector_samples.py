@@ -24,9 +24,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _samples(data: Path, written: Path | None = None) -> Samples:
-    return Samples(
-        data, Catalogue(), mixture=Mixture(), parts=("train",), folder=written or data / "nothing written"
-    )
+    return Samples(data, Catalogue(), mixture=Mixture(), folder=written or data / "nothing written")
 
 
 @pytest.mark.parametrize(
