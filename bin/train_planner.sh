@@ -20,11 +20,16 @@ stage() {
   touch "$out/$name.done"
 }
 
-selector=$out/selector/selector.safetensors
+first=$out/selector/selector.safetensors
+selector=$out/own-tools/selector.safetensors
 filler=$out/filler/filler.safetensors
 
 # Which tools, and which arguments: one core each. The parts that choices are made on are trained on by neither.
-stage selector "$python" -m conductor.training.train_selector &
+{
+  stage selector "$python" -m conductor.training.train_selector
+  stage own-tools "$python" -m conductor.training.train_selector --start "$first" --steps 1300 --seed 2 \
+    --set encoder_rate=5e-5 --set head_rate=4e-4
+} &
 selection=$!
 stage filler "$python" -m conductor.training.train_filler
 wait $selection

@@ -56,7 +56,7 @@ class Config:
     """Everything that a run depends on besides the data."""
 
     seed: int = 5
-    steps: int = 6000
+    steps: int = 10_700
     """Updates."""
     minutes: float = math.inf
     """Longest wall time of the whole training, resumed or not; the schedule follows it if it comes first."""

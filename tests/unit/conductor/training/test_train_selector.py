@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from conductor.training.checkpoints import load_checkpoint
+from conductor.training.checkpoints import load_checkpoint, save_weights
+from conductor.training.selector import SelectorModel
 from conductor.training.train_selector import CHECKPOINT, Config, train
 from tests.unit.conductor.training.planning_data import write_planning_data
 
@@ -58,3 +60,19 @@ def test_a_run_that_is_killed_three_times_goes_on_to_the_same_weights(tmp_path: 
     # States of the shared layers are computed anew, beside other texts: within noise, not to the bit.
     furthest = max(float((value - second[name]).abs().max()) for name, value in first.items() if value.numel())
     assert furthest < 0.02, furthest
+
+
+def test_a_second_training_begins_with_the_weights_of_the_first(tmp_path: Path) -> None:
+    data, first = tmp_path / "data", tmp_path / "first.safetensors"
+    write_planning_data(data)
+    torch.set_num_threads(1)
+    torch.manual_seed(5)
+    weights = SelectorModel().state_dict()
+    save_weights(first, weights)
+    still = replace(_CONFIG, steps=2, start=str(first), encoder_rate=0.0, head_rate=0.0)
+    train(still, data, tmp_path / "second", resume=False)
+    found = load_file(tmp_path / "second" / "selector.safetensors")
+    name = "joint.tool.bias"
+    assert torch.allclose(found[name], weights[name], atol=1e-2)
+    rows = [json.loads(line) for line in (tmp_path / "second" / "history.jsonl").read_text().splitlines()]
+    assert {row["after"] for row in rows if "after" in row} == {"own tools"}
