@@ -31,7 +31,8 @@ bench:
 	$(BIN)/python -m bench.invoice_extraction --quick
 
 # Trains the planner from the public data (PODIUM_PLANNING_DATA), exports it to var/planner/planner.onnx and judges it:
-# about an hour and a half on 2 free cores, by the time an update takes; it has not been run from end to end yet. What was interrupted goes on where it stopped.
+# about two hours on 2 free cores. Its stages were run one by one, not yet by this target from end to end. What was
+# interrupted goes on where it stopped.
 train-planner:
 	bash bin/setup.sh dev
 	bash bin/train_planner.sh var/planner
