@@ -21,7 +21,8 @@ stage() {
 }
 
 first=$out/selector/selector.safetensors
-selector=$out/own-tools/selector.safetensors
+second=$out/own-tools/selector.safetensors
+selector=$out/selector.safetensors
 filler=$out/filler/filler.safetensors
 
 # Which tools, and which arguments: one core each. The parts that choices are made on are trained on by neither.
@@ -33,6 +34,7 @@ filler=$out/filler/filler.safetensors
 selection=$!
 stage filler "$python" -m conductor.training.train_filler
 wait $selection
+"$python" -m conductor.training.averaging "$first" "$second" --out "$selector"
 
 # How plans are ranked and how sure they are is fitted on the parts that choices are made on.
 if [ ! -e "$out/confidence.json" ]; then
