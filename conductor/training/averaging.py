@@ -1,7 +1,8 @@
-"""Weights between those of two trainings: `python -m conductor.training.averaging FIRST SECOND --out FILE`.
+"""Weights between those of two trainings of the selection.
 
-A second training that goes on from the first gains on what it saw most and loses a little elsewhere; weights
-between the two keep most of both (Wortsman et al., Robust fine-tuning of zero-shot models, 2022).
+`python -m conductor.training.averaging FIRST SECOND --out FILE`: a second training that goes on from the first
+gains on what it saw most and loses a little elsewhere; weights between the two keep most of both (Wortsman et al.,
+Robust fine-tuning of zero-shot models, 2022).
 """
 
 import argparse
@@ -12,6 +13,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from conductor.training.checkpoints import save_weights
+from conductor.training.rounding import round_weights
+from conductor.training.selector import SelectorModel
 
 
 def between(first: Mapping[str, Tensor], second: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
@@ -35,7 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--share", type=float, default=0.6, help="of the second")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(arguments)
-    save_weights(given.out, between(load_file(given.first), load_file(given.second), given.share))
+    model = SelectorModel()
+    model.load_state_dict(between(load_file(given.first), load_file(given.second), given.share))
+    # As the shipped file stores them: what is between two numbers of its grid mostly is on none.
+    round_weights(model)
+    save_weights(given.out, model.state_dict())
     return 0
 
 

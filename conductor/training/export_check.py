@@ -23,11 +23,14 @@ from conductor.training.splits import members
 
 
 class InTorch(TorchParts):
-    """The parts in torch, as a drafter takes them."""
+    """The parts in torch, as a drafter takes them; how plans are ranked and refused stands in the file."""
 
-    properties: Mapping[str, str] = {}
     metadata: Mapping[str, Any] = {}
     version = "torch"
+
+    def __init__(self, parts: Sequence[Part], properties: Mapping[str, str]) -> None:
+        super().__init__(parts)
+        self.properties = properties
 
 
 def compare(parts: Sequence[Part], file: Path, data: Path | None, *, limit: int = 0) -> dict[str, Any]:
@@ -43,7 +46,8 @@ def compare(parts: Sequence[Part], file: Path, data: Path | None, *, limit: int 
         `same`, the share of requests with the same tools, dependencies and arguments; `same_tools`, of those with
         the same tools; each data set on its own; and how many there were.
     """
-    models: tuple[PlanningModel, PlanningModel] = (InTorch(parts), local_planner(file))
+    exported = local_planner(file)
+    models: tuple[PlanningModel, PlanningModel] = (InTorch(parts, exported.properties), exported)
     with_arguments = any(part.name.startswith("fill") for part in parts)
     report: dict[str, Any] = {}
     totals = [0, 0, 0]
