@@ -20,7 +20,7 @@ from conductor.training.datasets import (
     step_from_row,
 )
 from conductor.training.examples import Example
-from conductor.training.selector_samples import Sample, Samples
+from conductor.training.selector_samples import UNSEEN, Sample, Samples
 from conductor.training.simulator import Odds, Outcome, Trajectory, simulate
 from conductor.training.splits import part_of
 from conductor.training.stand_ins import stand_in
@@ -48,7 +48,6 @@ class FeedbackSamples:
         samples: Samples,
         data: Path,
         *,
-        parts: Sequence[str] = ("train",),
         odds: Odds | None = None,
         mistakes: Mistakes | None = None,
         extra: Sequence[Trajectory] = (),
@@ -59,9 +58,8 @@ class FeedbackSamples:
         Args:
             samples: Whose catalogue the samples use, and whose `near` says which tools read alike.
             data: The folder of the public data.
-            parts: Parts of the split that are trained on.
             odds: How often what goes wrong.
-            mistakes: Plans that a model made for rows of these parts.
+            mistakes: Plans that a model made for rows that are trained on.
             extra: Trajectories from event logs; one sample in ten is one of them.
             folder: Where the written rows are.
 
@@ -72,7 +70,7 @@ class FeedbackSamples:
         self._odds = odds or Odds()
         self._mistakes = mistakes or {}
         self._extra = tuple(item for item in extra if item.example.tools)
-        groups, self._kept_sets = feedback_examples(data, parts, folder=folder)
+        groups, self._kept_sets = feedback_examples(data, folder=folder)
         self._groups = {name: rows for name, rows in groups.items() if rows}
         self._numbers: dict[int, Mapping[str, int]] = {}
         self._registries: dict[int, tuple[ToolCard, ...]] = {}
@@ -144,29 +142,27 @@ class FeedbackSamples:
 
 
 def feedback_examples(
-    data: Path, parts: Sequence[str], *, folder: Path = FOLDER
+    data: Path, *, folder: Path = FOLDER
 ) -> tuple[Mapping[str, list[Example]], frozenset[frozenset[str]]]:
     """Rows that trajectories are made of by group, and the sets of tools that no sample may have.
 
     Args:
         data: The folder of the public data.
-        parts: Parts of the split.
         folder: Where the written rows are.
 
     Raises:
         TrainingDataInvalid: a file is missing or has another form.
     """
-    held = {"dev_disjoint", "select_disjoint"} - set(parts)
     whole = read_ultratool(data)
-    kept_sets = frozenset(row.tool_set for row in whole if part_of(row) in held)
+    kept_sets = frozenset(row.tool_set for row in whole if part_of(row) in UNSEEN)
     groups = {
-        "ultratool": [row for row in whole if part_of(row) in parts],
-        "nestools": [row for row in read_nestools(data) if part_of(row) in parts],
+        "ultratool": [row for row in whole if part_of(row) == "train"],
+        "nestools": [row for row in read_nestools(data) if part_of(row) == "train"],
     }
     for source in _SHARES:
         _, _, name = source.partition("written/")
         if name and (folder / f"{name}.jsonl").exists():
-            rows = (row for row in read_written(name, data, folder) if part_of(row) in parts)
+            rows = (row for row in read_written(name, data, folder) if part_of(row) == "train")
             groups[source] = [row for row in rows if row.tool_set not in kept_sets]
     return {name: [row for row in rows if row.steps] for name, rows in groups.items()}, kept_sets
 

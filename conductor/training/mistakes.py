@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=1200, help="how many rows are planned, drawn at random")
     known = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    groups, _ = feedback_examples(known.data or data_folder(), ("train",))
+    groups, _ = feedback_examples(known.data or data_folder())
     rows = [row for name in _GROUPS for row in groups[name]]
     chance = random.Random("mistakes")  # noqa: S311 - a sample
     rows = chance.sample(rows, min(len(rows), known.rows))

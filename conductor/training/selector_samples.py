@@ -21,7 +21,7 @@ _POOL = 10_000
 """How many synthetic requests of a sort there are: their states are kept, so each serves several times."""
 _ORGANISATION = range(12, 40)
 """How many agents an organisation has."""
-_UNSEEN = ("dev_disjoint", "select_disjoint")
+UNSEEN = ("dev_disjoint", "select_disjoint")
 """Parts whose sets of tools no sample may have."""
 _FEW = 14
 """Candidates beside the right ones, where there are thousands."""
@@ -131,14 +131,14 @@ class Samples:
         self.catalogue.links |= {(number[a], number[b]) for a, b in links if a in number and b in number}
         rows = [row for name in _written(folder) for row in keep(read_written(name, data, folder))]
         same = {row.id + row.source: row for row in rows if len(row.tools) == len(whole[0].tools)}
-        held = [row for row in same.values() if part_of(replace(row, source="ultratool")) in _UNSEEN]
+        held = [row for row in same.values() if part_of(replace(row, source="ultratool")) in UNSEEN]
         wanted = [row for row in same.values() if row not in held]
         written_same = [row for row in wanted if reads_english(row.request)]
         others = [row for row in rows if row.id + row.source not in same]
         descriptions = {card.name: card.description for card in whole[0].tools}
         self._wordings = synthesis.wordings([*ultratool, *written_same], links, descriptions)
         self._number = number
-        self._kept_sets = frozenset(row.tool_set for row in whole if part_of(row) in _UNSEEN)
+        self._kept_sets = frozenset(row.tool_set for row in whole if part_of(row) in UNSEEN)
         self._kept_numbers = frozenset(frozenset(number[tool] for tool in tools) for tools in self._kept_sets)
         self._shared = [self._sample(row, linked=True) for row in ultratool]
         often = Counter(frozenset(sample.path) for sample in self._shared)

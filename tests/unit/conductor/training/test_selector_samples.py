@@ -2,17 +2,22 @@
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from conductor.policy.cards import ToolCard
 from conductor.training import synthesis
+from conductor.training.datasets import TrainingDataInvalid
 from conductor.training.examples import Example, GoldStep
 from conductor.training.selector_batches import batch_of
 from conductor.training.selector_samples import Catalogue, Mixture, Sample, Samples
 from conductor.training.splits import part_of
+from conductor.training.written import registry_cards
 from tests.unit.conductor.training.planning_data import none_alike, write_planning_data
 
 
@@ -159,3 +164,27 @@ def test_any_order_that_the_needs_allow_is_right() -> None:
     }
     assert len(orders) > 1
     assert all(order.index(place[numbers[0]]) < order.index(place[numbers[2]]) for order in orders)
+
+
+def test_tools_of_others_are_wrong_unless_they_read_like_a_right_one() -> None:
+    catalogue = Catalogue()
+    numbers = catalogue.add(tuple(ToolCard(name=name) for name in ("book", "sell", "reserve", "weather")))
+    first = Sample(request="a", candidates=numbers[:2], path=numbers[:1], waits=((),))
+    second = Sample(request="b", candidates=numbers[2:], path=numbers[3:], waits=((),))
+    nobody = Sample(request="c", candidates=numbers[:2], path=(), waits=())
+
+    def alike(ours: Sequence[int], theirs: Sequence[int]) -> NDArray[np.bool_]:
+        pair = {numbers[0], numbers[2]}
+        return np.array([[{a, b} <= pair for b in theirs] for a in ours])
+
+    batch = batch_of([first, second, nobody], catalogue, random.Random(1), links_shown=0.0, alike=alike)
+    wrong = [
+        {catalogue.cards[tool].name for tool, no in zip(batch.tools, row.tolist(), strict=True) if no}
+        for row in batch.wrong
+    ]
+    assert wrong == [{"sell", "weather"}, {"book", "sell", "reserve"}, {"book", "sell"}]
+
+
+def test_an_organisation_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TrainingDataInvalid, match="no organisation atlantis"):
+        registry_cards("agents/atlantis", tmp_path)
